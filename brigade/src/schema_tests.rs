@@ -8,7 +8,7 @@ use schemars::{JsonSchema, schema_for};
 
 use crate::judge::compare::Comparison;
 use crate::judge::impact::Impact;
-use crate::judge::report::model::Report;
+use crate::judge::report::Report;
 use crate::measure::settings::Advice;
 use crate::show::limits::LimitsReport;
 use crate::store::environment::Environment;

@@ -83,32 +83,29 @@ fn after(paragraphs: &[&str], more: &[Exit]) -> String {
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Two saved runs, baseline and candidate; or several runs of the baseline
-    #[arg(value_name = "RUN", num_args = 1.., conflicts_with_all = ["bin", "under", "with", "cases"])]
-    pub runs: Vec<PathBuf>,
+    /// Two saved runs, baseline and candidate, or several of the baseline; with --bin, --wrap or
+    /// --args given twice, the groups and cases to run
+    #[arg(value_name = "RUN|CASE", num_args = 1..)]
+    pub runs: Vec<String>,
     /// Runs of the candidate: each run, such as one per host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
-    pub others: Vec<PathBuf>,
-    /// Another brigade, or a folder of programs' binaries [default: this brigade]
-    #[arg(long, value_name = "FILE", num_args = 1..=2)]
+    pub others: Vec<String>,
+    /// A build to compare: another brigade, or a folder of programs' binaries [default: this
+    /// brigade]
+    #[arg(long, value_name = "FILE")]
     pub bin: Vec<PathBuf>,
     /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
     #[arg(long, value_name = "CMD")]
-    pub under: Vec<String>,
+    pub wrap: Vec<String>,
     /// Additional flags for the programs, such as '--tasks 50'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
-    pub with: Vec<String>,
-    /// Compare only these cases, regardless of the profile
-    #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
-    pub cases: Vec<String>,
-    /// Number of rounds, instead of a budget; a round runs every case once on
-    /// both sides
+    pub args: Vec<String>,
+    /// Number of rounds; a round runs every case once on both sides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    #[arg(conflicts_with = "budget")]
     pub rounds: Option<u32>,
-    /// Start no invocation after this many seconds [default: 25 per case]
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
-    pub budget: Option<f64>,
+    /// Seconds, kept to within one invocation [default: 25 for each case; none with --rounds]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub time: Option<f64>,
     /// Largest difference that does not matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
     pub margin: f64,
@@ -131,6 +128,13 @@ pub struct CompareFlags {
     /// The manifest and its programs.
     #[command(flatten)]
     pub programs: ProgramFlags,
+}
+
+impl CompareFlags {
+    /// Whether two variants run side by side, rather than two saved runs.
+    pub fn is_side_by_side(&self) -> bool {
+        [self.bin.len(), self.wrap.len(), self.args.len()].contains(&2)
+    }
 }
 
 /// Verdicts that make a comparison fail.
@@ -198,14 +202,15 @@ pub struct ShowFlags {
 /// The flags of `brigade report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
-    /// Folders of saved runs; several are shown side by side [default: the latest run]
+    /// Folder of a saved run [default: the latest run]
     #[arg(value_name = "DIR")]
-    pub folders: Vec<PathBuf>,
+    pub folder: Option<PathBuf>,
     /// Format of the report [default: text, and html with --open]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    #[command(flatten)]
-    pub show: ShowFlags,
+    /// Print all tables and notes instead of the first screen
+    #[arg(long)]
+    pub full: bool,
     /// Write the report to this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -225,20 +230,12 @@ pub enum Format {
     Text,
     /// One HTML page
     Html,
-    /// A picture to share, 1200 × 630
-    Svg,
     /// Markdown
     Markdown,
     /// JSON, as in report.schema.json
     Json,
-    /// One row per value and invocation
+    /// One line per figure and process
     Csv,
-    /// Go's benchmark format, for benchstat
-    Benchstat,
-    /// Bencher Metric Format
-    Bmf,
-    /// JSON for github-action-benchmark, smaller is better
-    Github,
 }
 
 /// A format of a comparison.
@@ -349,8 +346,7 @@ pub struct TraceFlags {
     /// Case to trace: of a ring, or of wake-ups (brigade list tails)
     #[arg(value_name = "CASE")]
     pub case: String,
-    /// Write the timeline of a lap as an SVG picture; a page that brigade report writes later shows
-    /// each trace*.svg in the folder of its run
+    /// Write one lap as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing

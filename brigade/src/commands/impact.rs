@@ -23,6 +23,7 @@ use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
 use crate::manifest::{ImpactPlan, Manifest};
 use crate::measure::signals::Signals;
 use crate::show;
+use crate::show::verdict::{Verdict, verdict};
 use crate::store::environment::Environment;
 use crate::store::saved_run::SavedRun;
 
@@ -199,12 +200,12 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
     let needed = format!("brigade run '{}'", cases.join("' '"));
     let of_run = |folder: PathBuf| {
-        let report = report::report_of(manifest, &[folder])?;
-        let run = &report.runs[0];
+        let report = report::report_of(manifest, &folder)?;
+        let run = &report.run;
         let cost = |(key, case): (_, &String)| Some((key, SwitchCost::of(&report, case)?));
         let costs: Costs = plan.cases().filter_map(cost).collect();
-        let (is_good, verdict) = show::notes::verdict_in_words(run);
-        let disturbed = (!is_good).then_some(verdict);
+        let Verdict { is_good, text, .. } = verdict(run);
+        let disturbed = (!is_good).then_some(text);
         let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");
         anyhow::Ok(is_enough.then(|| Prices { run: run.name.clone(), costs, disturbed }))
     };

@@ -16,7 +16,6 @@ use crate::commands::flags::{LimitsFlags, ProgramFlags};
 use crate::commands::session::Session;
 use crate::commands::{output, report};
 use crate::exit::{Exit, Interrupted, UsageError};
-use crate::judge::report::model::CaseEstimate;
 use crate::manifest::MeasuredKinds;
 use crate::measure::invoke::classify;
 use crate::measure::process::{self, Ended};
@@ -106,18 +105,18 @@ impl Measured {
         for folder in SavedRun::latest_first(&parent, label.ok().as_deref()) {
             let report = match open.is_empty() {
                 true => break,
-                false => report::report_of(&manifest, &[folder]),
+                false => report::report_of(&manifest, &folder),
             };
             let Ok(report) = report else { continue };
             let known = found.len();
-            for case in report.groups.iter().flat_map(|group| &group.cases) {
-                if let Some(of) = case.first().and_then(CaseEstimate::principal)
-                    && let Some(name) = open.take(&case.name)
+            for row in report.groups.iter().flat_map(|group| &group.rows) {
+                if let Some(of) = row.figure
+                    && let Some(name) = open.take(&row.case)
                 {
                     found.insert(name, of.value);
                 }
             }
-            runs.extend((found.len() > known).then(|| report.runs[0].name.clone()));
+            runs.extend((found.len() > known).then(|| report.run.name.clone()));
         }
         let figure = |case: &Option<String>| found.get(case.as_ref()?).copied();
         let of_plan = |plan: &MeasuredKinds| {

@@ -16,7 +16,6 @@ mod run;
 mod session;
 mod trace;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use harness::system_files;
@@ -48,9 +47,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     system_files::require_counters()?;
     let command =
         cli.command.unwrap_or(Command::Run(RunCommand { names: Vec::new(), flags: cli.run }));
-    if !matches!(command, Command::Advise(_)) {
-        advise::warn_of_left(Path::new("/"));
-    }
     match command {
         Command::Run(command) => match &command.flags.resume {
             Some(folder) => resume::resume(folder, &command.flags.programs, command.flags.show),

@@ -1,41 +1,37 @@
-//! `brigade report RUN…`: shows saved runs side by side.
+//! `brigade report`: shows a saved run. Every other command that shows one makes its report here.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use harness::terminal;
 
-use crate::commands::flags::{Format, ReportFlags, ShowFlags};
+use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::judge::report::model::{Report, RunProgress};
-use crate::judge::report::{RunData, report};
+use crate::judge::repeat::{Figures, figures};
+use crate::judge::report::{Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
-use crate::show::markdown;
-use crate::show::screen::Style;
-use crate::store::results::{self, RunDescription};
+use crate::show::screen::{Style, screen};
+use crate::store::results;
 use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade report`.
 ///
 /// # Errors
-/// If a folder contains no run, the `--manifest` is wrong, or the output cannot
-/// be written.
+/// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
     let manifest = Manifest::load(flags.manifest.as_deref())?;
-    let folders = match &flags.folders[..] {
-        [] => vec![latest(&manifest)?],
-        folders => folders.to_vec(),
-    };
-    let file = file(flags, &folders)?;
-    let report = report_of(&manifest, &folders)?;
+    let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
+    let saved = read(&folder)?;
+    let report = Reporter::new(&manifest, &folder).report(&saved);
     let mut style = output::style();
     style.colours &= flags.output.is_none();
-    let text = rendered(&report, format, &folders, flags.show, style)?;
+    let text = rendered(&report, format, &folder, flags.full, style)?;
+    let page = || flags.open.then(|| folder.join(results::HTML_PAGE));
+    let file = flags.output.clone().or_else(page);
     match &file {
         Some(path) if flags.output.is_some() => output::write(path, &text)?,
         // A recorded run keeps its page: it is part of the record.
@@ -64,38 +60,23 @@ fn format(flags: &ReportFlags) -> Result<Format, UsageError> {
 fn rendered(
     report: &Report,
     format: Format,
-    folders: &[PathBuf],
-    what: ShowFlags,
+    folder: &Path,
+    full: bool,
     style: Style,
 ) -> anyhow::Result<String> {
     Ok(match format {
-        Format::Text => {
-            let folders = folders.iter().map(|folder| folder.display().to_string());
-            text_of(report, &folders.collect::<Vec<_>>(), what, style)
-        }
+        Format::Text if full => full_text(report),
+        Format::Text => screen(report, &folder.display().to_string(), style),
         Format::Html => show::html::html(report),
-        Format::Svg => picture(report)?,
-        Format::Markdown => markdown::markdown(report),
+        Format::Markdown => show::markdown::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
         Format::Csv => show::formats::csv(report)?,
-        Format::Benchstat => show::formats::benchstat(report),
-        Format::Bmf => show::formats::bmf(report)?,
-        Format::Github => show::formats::github(report)?,
     })
 }
 
-/// The picture of a run.
-fn picture(report: &Report) -> anyhow::Result<String> {
-    show::picture::svg(report)
-        .context("there is no picture: the run has no case of the first screen")
-}
-
-/// The first screen of one run, or everything for several runs or `--full`.
-fn text_of(report: &Report, folders: &[String], what: ShowFlags, style: Style) -> String {
-    match folders {
-        [folder] if !what.full => show::screen::screen(report, folder, style),
-        folders => show::report::as_text(report, folders),
-    }
+/// All tables and notes of a report as text.
+pub fn full_text(report: &Report) -> String {
+    show::text::blocks(&show::report::page(report))
 }
 
 /// The folder of the latest run.
@@ -103,24 +84,6 @@ fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
     let latest = SavedRun::latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
-}
-
-/// The run before this folder's, on a machine with this label, with its name.
-fn previous(folder: &Path, label: &str) -> Option<(String, SavedRun)> {
-    let folder = folder.canonicalize().ok()?;
-    let runs = SavedRun::latest_first(folder.parent()?, Some(label));
-    let before = runs.iter().skip_while(|run| **run != folder).nth(1)?;
-    let name = before.file_name()?.to_string_lossy().into_owned();
-    Some((name, SavedRun::read(before).ok()?))
-}
-
-/// The file to write; by default `--open` writes the page of one run into its folder.
-fn file(flags: &ReportFlags, folders: &[PathBuf]) -> Result<Option<PathBuf>, UsageError> {
-    match folders {
-        _ if flags.output.is_some() || !flags.open => Ok(flags.output.clone()),
-        [folder] => Ok(Some(folder.join(results::HTML_PAGE))),
-        _ => Err(UsageError("--open of several runs needs --output FILE".to_owned())),
-    }
 }
 
 /// Opens a page in the desktop's browser. Over SSH it prints how to fetch the page.
@@ -142,84 +105,68 @@ fn open(path: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Failed)
 }
 
-/// A run and the schedule that it followed.
-pub struct Summary<'a> {
+/// Makes reports of a run, which may be going on. It reads other runs only once.
+pub struct Reporter<'a> {
     manifest: &'a Manifest,
-    saved: &'a SavedRun,
     folder: &'a Path,
-    complete: bool,
+    /// The figures of other runs of this build on this machine.
+    others: Vec<Figures>,
 }
 
-impl<'a> Summary<'a> {
-    /// Summarizes a run. Its records are in `folder`.
-    pub fn new(manifest: &'a Manifest, saved: &'a SavedRun, folder: &'a Path) -> Self {
-        let run = &saved.description;
-        let mut schedule = Schedule::of(run, &saved.invocations);
-        // A comparison ends when its cases are resolved.
-        let complete = run.side.is_some() || schedule.next_turn().is_none();
-        Self { manifest, saved, folder, complete }
+impl<'a> Reporter<'a> {
+    /// Reads the other runs next to this folder.
+    pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
+        let own = folder.canonicalize().ok();
+        let others = SavedRun::alike(folder).into_iter();
+        let others = others.filter(|(of, _)| own.as_ref() != Some(of));
+        let others = others.map(|(_, run)| figures(manifest, &run)).collect();
+        Self { manifest, folder, others }
     }
 
-    /// The input of a report.
-    pub fn data(&self) -> RunData<'a> {
-        let SavedRun { description, environment, invocations, .. } = self.saved;
-        let RunDescription { procedure, rounds, side, cases, .. } = description;
-        let interrupted = invocations.iter().filter(|of| of.interrupted).count();
-        let label = environment.label();
-        let previous = side.is_none().then(|| previous(self.folder, &label)).flatten();
-        let (since, previous) = previous.unzip();
-        RunData {
-            name: self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            saved: self.saved,
-            progress: RunProgress {
-                ended: invocations.len() - interrupted,
-                interrupted,
-                planned: cases.len() * *rounds as usize,
-                remaining: 0,
-                is_complete: self.complete,
-                rounds: *rounds,
-                adaptive: *rounds == 0,
-                side: side.clone(),
-                resumable: procedure.is_some(),
-            },
-            alike: SavedRun::alike(self.folder),
-            previous,
-            since: since.unwrap_or_default(),
+    /// The report of the run.
+    pub fn report(&self, saved: &SavedRun) -> Report {
+        let mut alike = self.others.clone();
+        if !alike.is_empty() {
+            alike.push(figures(self.manifest, saved));
         }
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        report(self.manifest, &RunData { name, saved, progress: progress(saved), alike: &alike })
     }
 
-    /// The report of this run alone.
-    pub fn report(&self) -> Report {
-        report(self.manifest, &[self.data()])
-    }
-
-    /// Printed after an interruption: progress, how to resume, and the folder.
-    pub fn interrupted(&self) -> String {
-        let RunProgress { ended, .. } = self.data().progress;
-        let folder = self.folder.display().to_string();
-        format!(
-            "interrupted: {ended} invocations done\n{}records in {}\n",
-            show::report::to_go_on(&folder),
-            terminal::line(&folder),
-        )
-    }
-
-    /// The report as text.
-    pub fn text(&self, report: &Report, what: ShowFlags) -> String {
-        text_of(report, &[self.folder.display().to_string()], what, output::style())
+    /// The screen of a report.
+    pub fn screen(&self, report: &Report) -> String {
+        screen(report, &self.folder.display().to_string(), output::style())
     }
 }
 
-/// The report of the runs in these folders, side by side.
+/// How complete a run is.
+fn progress(saved: &SavedRun) -> RunProgress {
+    let SavedRun { description, invocations, .. } = saved;
+    let (ended, interrupted): (Vec<_>, Vec<_>) = invocations.iter().partition(|of| !of.interrupted);
+    let ran = |case: &String| {
+        let mut rounds: Vec<u32> =
+            ended.iter().filter(|of| of.case == *case).map(|of| of.round).collect();
+        rounds.dedup();
+        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
+    };
+    RunProgress {
+        ended: ended.len(),
+        interrupted: interrupted.len(),
+        rounds: description.cases.iter().map(ran).min().unwrap_or(0),
+        planned: (description.rounds > 0).then_some(description.rounds),
+        is_complete: description.side.is_some()
+            || Schedule::of(description, invocations).next_turn().is_none(),
+        side: description.side.clone(),
+        resumable: description.procedure.is_some(),
+    }
+}
+
+/// The report of the run in this folder.
 ///
 /// # Errors
-/// If a folder contains no run.
-pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Report> {
-    let saved: Vec<SavedRun> =
-        folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<_>>()?;
-    let runs = saved.iter().zip(folders);
-    let runs = runs.map(|(saved, folder)| Summary::new(manifest, saved, folder).data());
-    Ok(report(manifest, &runs.collect::<Vec<RunData>>()))
+/// As [`read`].
+pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
+    Ok(Reporter::new(manifest, folder).report(&read(folder)?))
 }
 
 /// Reads a saved run. Warns of what cannot be used.
@@ -227,16 +174,11 @@ pub fn report_of(manifest: &Manifest, folders: &[PathBuf]) -> anyhow::Result<Rep
 /// # Errors
 /// If `path` contains no run, or no record of it can be used.
 pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
-    let read = warned(path, SavedRun::read(path)?);
-    let is_usable = read.rejected == 0 || !read.invocations.is_empty();
-    ensure!(is_usable, "{}: none of its records can be used", path.display());
-    Ok(read)
-}
-
-/// Prints the warnings about a run read from `path`.
-pub fn warned(path: &Path, saved: SavedRun) -> SavedRun {
+    let saved = SavedRun::read(path)?;
     for warning in &saved.warnings {
         output::warn(&format!("{}: {warning}", path.display()));
     }
-    saved
+    let is_usable = saved.rejected == 0 || !saved.invocations.is_empty();
+    ensure!(is_usable, "{}: none of its records can be used", path.display());
+    Ok(saved)
 }

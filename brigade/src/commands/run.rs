@@ -9,7 +9,7 @@ use harness::{cpus, terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
-use crate::commands::report::Summary;
+use crate::commands::report::{Reporter, full_text};
 use crate::commands::session::{Session, described};
 use crate::commands::{exit_after, output};
 use crate::exit::{Exit, UsageError};
@@ -21,7 +21,6 @@ use crate::measure::signals::Signals;
 use crate::plan::{self, Schedule, Turn};
 use crate::show::html::html;
 use crate::show::markdown::markdown;
-use crate::show::screen;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::{self, Folder, Procedure, RunDescription};
@@ -130,12 +129,9 @@ impl Run<'_> {
     ) -> anyhow::Result<Exit> {
         self.measure(folder, &mut saved, signals)?;
         signals.exit_on_next_stop();
-        let summary = Summary::new(self.manifest, &saved, folder.path());
-        let report = summary.report();
-        let text = match signals.stops() {
-            0 => summary.text(&report, show),
-            _ => summary.interrupted(),
-        };
+        let reporter = Reporter::new(self.manifest, folder.path());
+        let report = reporter.report(&saved);
+        let text = if show.full { full_text(&report) } else { reporter.screen(&report) };
         let printed = output::print_coloured(&text)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
         folder.replace(results::PAGE, &markdown(&report))?;
@@ -155,6 +151,8 @@ impl Run<'_> {
         let flags = self.manifest.flags();
         let mut schedule = Schedule::of(&saved.description, &saved.invocations);
         let mut progress = Progress::new();
+        let path = folder.path().to_owned();
+        let reporter = Reporter::new(self.manifest, &path);
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
@@ -162,8 +160,7 @@ impl Run<'_> {
             let case = self.cases[turn.case];
             progress.starting(turn, case, &schedule);
             if progress.shows_figures(saved.invocations.len()) {
-                let summary = Summary::new(self.manifest, saved, folder.path());
-                progress.figures(&screen::figures(&summary.report(), output::style()));
+                progress.figures(&reporter.screen(&reporter.report(saved)));
             }
             let job = Job {
                 case,

@@ -198,6 +198,15 @@ pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Differ
     found
 }
 
+/// Whether two runs were of one machine, as far as facts without a host's name show: of one boot,
+/// with one kernel and one kind of CPU.
+pub fn same_machine(first: &Environment, second: &Environment) -> bool {
+    let is_equal = |name: &str| first.get(name).is_some() && first.get(name) == second.get(name);
+    is_equal("boot")
+        && is_equal("kernel.release")
+        && !differences(first, second).iter().any(Difference::is_of_cpus)
+}
+
 /// A name that ends in a dot matches several facts.
 fn begins_with_any(name: &str, names: &[&str]) -> bool {
     names.iter().any(|of| if of.ends_with('.') { name.starts_with(of) } else { name == *of })

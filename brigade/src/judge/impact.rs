@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::judge::report::model::Report;
-use crate::judge::statistics::{Estimate, Interval};
+use crate::judge::report::Report;
+use crate::judge::statistics::Interval;
 
 /// Version of [`Impact`]'s schema.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -138,20 +138,16 @@ impl SwitchCost {
     /// The cost in a case of a report's first run, per switch that the kernel counted; `None` if
     /// not measured.
     pub fn of(report: &Report, case: &str) -> Option<Self> {
-        let mut cases = report.groups.iter().flat_map(|group| &group.cases);
-        let estimate = cases.find(|found| found.name == case)?.first()?;
-        let principal = estimate.measurement(None)?;
-        let switches = principal.switches.filter(|switches| *switches > 0.0)?;
-        let ends =
-            |of: &Estimate| of.interval.unwrap_or(Interval { low: of.value, high: of.value });
-        let each = |low: f64, high: f64| Interval { low: low / switches, high: high / switches };
-        let parts = &estimate.attribution.as_ref()?.parts;
-        let (user, kernel) = (ends(&parts.user_ns), ends(&parts.kernel_ns));
-        let wall = ends(&principal.time_ns);
+        let mut rows = report.groups.iter().flat_map(|group| &group.rows);
+        let row = rows.find(|row| row.case == case)?;
+        let switches = row.switches.filter(|switches| *switches > 0.0)?;
+        let figure = row.figure?;
+        let wall = figure.interval.unwrap_or(Interval { low: figure.value, high: figure.value });
+        let cpu_ns = row.cpu_ns? / switches;
         Some(Self {
             case: case.to_owned(),
-            cpu_ns: each(user.low + kernel.low, user.high + kernel.high),
-            wall_ns: each(wall.low, wall.high),
+            cpu_ns: Interval { low: cpu_ns, high: cpu_ns },
+            wall_ns: Interval { low: wall.low / switches, high: wall.high / switches },
         })
     }
 }

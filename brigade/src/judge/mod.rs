@@ -1,13 +1,13 @@
-//! Statistics and conclusions: estimates, interference, attribution,
-//! comparisons. Pure functions, independent of the operating system.
+//! Statistics and conclusions: pure functions of a run's records.
 
 pub mod compare;
 pub mod environment;
 pub mod impact;
-pub mod interference;
-pub mod ledger;
+pub mod lost_time;
+mod memory;
+pub mod parts;
 pub mod repeat;
 pub mod report;
+pub mod row;
 pub mod statistics;
-pub mod taken;
 pub mod trace;

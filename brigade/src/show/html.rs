@@ -5,13 +5,16 @@ use harness::terminal;
 use serde::Serialize;
 
 use super::comparison::blocks as blocks_of_comparison;
-use super::page::{Block, Table, with_ids, without_ids};
-use super::report::{below, moved, page as blocks_of};
-use super::screen::{conclusions, machine};
-use super::svg::{Picture, STYLE, escape};
-use super::{notes, picture, plot};
+use super::page::{Block, Table};
+use super::report::below;
+use super::screen::{answers, machine};
+use super::svg::{STYLE, escape};
+use super::verdict::{Verdict, verdict};
 use crate::judge::compare::Comparison;
-use crate::judge::report::model::Report;
+use crate::judge::report::Report;
+
+/// The title of a page of the first screen.
+const TITLE: &str = "What concurrency costs on this machine";
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -21,48 +24,27 @@ const SCRIPT_HASH: &str = "sha256-RMjJ4pQCx0vWaEUHLDMlH/tr0zb6QK7X1mP6koTmiKs=";
 
 /// The page of a report.
 pub fn html(report: &Report) -> String {
-    let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
-    let names = names.join(", ");
-    // Several runs appear as columns of tables, not as plots.
-    let plotted = Some(report).filter(|report| report.runs.len() == 1);
-    let (heading, mut blocks) = match (plotted, &report.groups[..]) {
-        (None, _) => {
-            let short = vec![Block::Heading(2, "In short".to_owned())];
-            (names.clone(), [short, blocks_of(report)].concat())
-        }
-        (Some(_), [group]) if report.screen.is_empty() => (group.question.clone(), below(report)),
-        (Some(_), _) => (picture::TITLE.to_owned(), below(report)),
+    let run = &report.run;
+    let (heading, head) = match (&report.screen[..], &report.groups[..]) {
+        ([], [group]) => (group.question.clone(), String::new()),
+        _ => (TITLE.to_owned(), first_screen(report)),
     };
+    let mut blocks = below(report);
     blocks.push(Block::Heading(2, "How to repeat it".to_owned()));
-    for run in &report.runs {
-        let profile = format!("A run of {}, profile {}", run.started_at, run.profile);
-        blocks.push(Block::Paragraph(profile));
-        blocks.push(Block::Code(run.command.join(" ")));
-    }
-    let head = plotted.map_or(String::new(), first_screen);
-    let blocks: &[Block] = &blocks;
-    page([&names, &heading], &head, blocks, report, plotted)
+    blocks.push(Block::Paragraph(format!("A run of {}", run.started_at)));
+    blocks.push(Block::Code(run.command.join(" ")));
+    page([&run.name, &heading], &head, &blocks, report)
 }
 
-/// The machine, the verdict, the picture and the conclusions.
+/// The machine, the verdict and the answers.
 fn first_screen(report: &Report) -> String {
-    let run = &report.runs[0];
-    let (is_good, verdict) = notes::verdict_in_words(run);
+    let Verdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
-    let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
-    let [machine, first, rest] = [&machine(run), first, rest].map(escape);
-    let sentences: Vec<String> = conclusions(report).take(5).collect();
-    let sentences = if sentences.is_empty() {
-        String::new()
-    } else {
-        let lead = element(&Block::Paragraph("So, on this machine:".to_owned()));
-        lead + &element(&Block::Items(sentences))
-    };
+    let [machine, text] = [&machine(&report.run), &text].map(|of| escape(of));
+    let answers = element(&Block::Items(answers(report)));
     format!(
         "<p class=\"machine\">{machine}</p>\n\
-         <p class=\"machine\"><strong class=\"{class}\">{first}</strong>:{rest}</p>\n{}{sentences}{moved}",
-        picture::figures(report),
-        moved = moved(report).iter().map(element).collect::<String>(),
+         <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n{answers}"
     )
 }
 
@@ -70,18 +52,17 @@ fn first_screen(report: &Report) -> String {
 pub fn comparison(comparison: &Comparison) -> String {
     let mut blocks = vec![Block::Heading(2, "Comparison".to_owned())];
     blocks.extend(blocks_of_comparison(comparison));
-    let title = format!("{} against {}", comparison.candidate.records, comparison.baseline.records);
-    page([&title, &title], "", &blocks, comparison, None)
+    let [baseline, candidate] = &comparison.sides;
+    let title = format!("{} against {}", candidate.records, baseline.records);
+    page([&title, &title], "", &blocks, comparison)
 }
 
-/// A page with a heading, the text below it, these blocks, and `value` embedded. Plots
-/// are from `report`.
+/// A page with a heading, the text below it, these blocks, and `value` embedded.
 fn page(
     [title, title_of_page]: [&str; 2],
     head: &str,
     blocks: &[Block],
     value: &impl Serialize,
-    report: Option<&Report>,
 ) -> String {
     let mut contents = String::new();
     let mut main = Vec::new();
@@ -103,14 +84,10 @@ fn page(
         let hidden = if heading == escape(title_of_page) { " hidden" } else { "" };
         main.push(format!(
             "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
-            contents_of(rest, report)
+            rest.iter().map(element).collect::<String>()
         ));
     }
-    let legend = report.map_or(String::new(), |report| {
-        let signs = plot::legend(report).into_iter();
-        let signs = signs.map(|(class, words)| format!("<li class=\"{class}\">{words}</li>"));
-        format!("<ul class=\"legend\">{}</ul>\n", signs.collect::<String>())
-    });
+    let legend = String::new();
     // Without a picture, the page begins with its first plots.
     let first = usize::from(!head.is_empty() && !head.contains("<svg")).min(main.len());
     let (first, rest) = main.split_at(first);
@@ -139,22 +116,6 @@ fn page(
     terminal::text(&page).into_owned()
 }
 
-/// The section below a heading: a group's plots, with its tables folded.
-fn contents_of(blocks: &[Block], report: Option<&Report>) -> String {
-    let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
-    let at = blocks.iter().position(|block| matches!(block, Block::Plots(_)));
-    let Some((at, report)) = at.zip(report) else { return elements(blocks) };
-    let Block::Plots(name) = &blocks[at] else { unreachable!("it is one") };
-    let (shown, folded) = plots(report, name);
-    let rest = elements(&blocks[at + 1..]);
-    let tables = if shown.is_empty() { rest } else { fold("Tables", &(folded + &rest)) };
-    elements(&blocks[..at]) + &shown + &tables
-}
-
-fn fold(summary: &str, contents: &str) -> String {
-    format!("<details>\n<summary>{}</summary>\n{contents}</details>\n", escape(summary))
-}
-
 /// A heading as a URL fragment.
 fn slug(heading: &str) -> String {
     let lower = heading.to_ascii_lowercase();
@@ -166,21 +127,16 @@ fn slug(heading: &str) -> String {
 fn element(block: &Block) -> String {
     match block {
         Block::Heading(level, heading) => format!("<h{level}>{}</h{level}>\n", escape(heading)),
-        Block::Paragraph(text) => format!("<p>{}</p>\n", inline(text)),
+        Block::Paragraph(text) => format!("<p>{}</p>\n", escape(text)),
         Block::Items(texts) => {
             let items: String =
-                texts.iter().map(|text| format!("<li>{}</li>\n", inline(text))).collect();
+                texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
         Block::Table(table) => table_of(table),
         Block::Code(text) => code(text),
         Block::Plots(_) => String::new(),
     }
-}
-
-/// Text with its ids in grey.
-fn inline(text: &str) -> String {
-    with_ids(text, escape, |id| format!(" <small>{}</small>", escape(id)))
 }
 
 fn code(text: &str) -> String {
@@ -201,8 +157,8 @@ fn table_of(table: &Table) -> String {
         if !row[0].is_empty() {
             name = &row[0];
         }
-        let case = escape(&without_ids(name));
-        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{}</th>", inline(name));
+        let case = escape(name);
+        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{}</th>", escape(name));
         for (cell, (_, right)) in row.iter().zip(table.columns()).skip(1) {
             body += &format!("<td{}>{}</td>", class(right), escape(cell));
         }
@@ -214,32 +170,6 @@ fn table_of(table: &Table) -> String {
     )
 }
 
-/// The plots of a group: curves or maps of CPUs, otherwise its cases on an axis, and bars; and what
-/// is folded with its tables.
-fn plots(report: &Report, name: &str) -> (String, String) {
-    let Some(group) = report.groups.iter().find(|group| group.name == name) else {
-        return Default::default();
-    };
-    let [curves, dots] = [
-        plot::curve_pictures(group)
-            .iter()
-            .map(|[wide, narrow]| {
-                let [wide, narrow] = [wide, narrow].map(Picture::figure);
-                format!("<div class=\"wide\">{wide}</div>\n<div class=\"narrow\">{narrow}</div>\n")
-            })
-            .collect::<String>(),
-        plot::dots(group).iter().map(Picture::figure).collect(),
-    ];
-    let maps = report.pairs.iter().filter(|map| map.group == group.name);
-    let maps: String =
-        maps.filter_map(|map| plot::heat(report, map)).map(|of| of.figure()).collect();
-    let first = curves + &maps;
-    let (first, folded) = if first.is_empty() { (dots, String::new()) } else { (first, dots) };
-    let bars = [plot::memory(group), plot::time(group)];
-    let bars: String = bars.iter().flatten().map(Picture::figure).collect();
-    (first + &bars, folded)
-}
-
 /// JSON that cannot end the script element around it.
 fn embedded(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
@@ -248,21 +178,21 @@ fn embedded(value: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::report_of;
+    use super::super::fixtures::report;
     use super::*;
     use crate::store::results::Skipped;
 
     #[test]
     fn hostile_words_are_escaped_and_the_report_is_embedded_unchanged() {
-        let mut report = report_of(&[1.0]);
+        let mut report = report();
         let hostile = "</script><b onclick='x'>&{{ 1 }}<!--\u{1b}\u{202e}\u{2028}".to_owned();
         let group = &mut report.groups[0];
         (group.question, group.name) = (hostile.clone(), hostile.clone());
-        group.cases[0].name = hostile.clone();
-        let run = &mut report.runs[0];
+        group.rows[0].label = hostile.clone();
+        let run = &mut report.run;
         run.skipped = vec![Skipped { case: hostile.clone(), reason: hostile.clone() }];
         run.command = vec![hostile.clone()];
-        (run.name, run.machine, run.profile) = (hostile.clone(), hostile.clone(), hostile.clone());
+        (run.name, run.machine) = (hostile.clone(), hostile.clone());
         let page = html(&report);
         assert!(!page.contains("<b ") && !page.contains(['\u{1b}', '\u{202e}', '\u{2028}']));
         assert_eq!(page.matches("</script>").count(), 2);

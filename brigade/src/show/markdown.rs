@@ -2,23 +2,23 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE, with_ids};
+use super::page::{Block, NO_BREAK_SPACE};
 use super::report::page;
-use crate::judge::report::model::Report;
+use crate::judge::report::Report;
 
 /// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
-    let names: Vec<String> = report.runs.iter().map(|run| escape(&run.name)).collect();
-    let mut text = format!("# {}\n\n", names.join(", "));
-    for run in &report.runs {
-        text += &format!("A run of {}", escape(&run.started_at));
-        text += &match run.command.is_empty() {
-            true => ".\n\n".to_owned(),
-            false => format!(", made by\n\n{}\n", indented(&run.command.join(" "))),
-        };
-    }
-    text + &blocks(&page(report))
-        + "\nThe records are next to this page; `brigade report` shows them.\n"
+    let run = &report.run;
+    let made = match run.command.is_empty() {
+        true => ".\n".to_owned(),
+        false => format!(", made by\n\n{}", indented(&run.command.join(" "))),
+    };
+    format!(
+        "# {}\n\nA run of {}{made}\n{}",
+        escape(&run.name),
+        escape(&run.started_at),
+        blocks(&page(report))
+    )
 }
 
 /// Parts of a Markdown page, with a blank line between them.
@@ -34,16 +34,11 @@ fn block(block: &Block) -> String {
             format!("{} {}\n", "#".repeat((*level).into()), escape(heading))
         }
         Block::Paragraph(paragraph) => escape(paragraph) + "\n",
-        Block::Items(items) => items.iter().map(|item| format!("- {}\n", inline(item))).collect(),
-        Block::Table(table) => table.markdown(inline),
+        Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
+        Block::Table(table) => table.markdown(escape),
         Block::Code(code) => indented(code),
         Block::Plots(_) => String::new(),
     }
-}
-
-/// Text with its ids in small letters.
-fn inline(text: &str) -> String {
-    with_ids(text, escape, |id| format!(" <sub>{}</sub>", escape(id)))
 }
 
 /// Lines as a Markdown code block.
@@ -93,7 +88,6 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures;
     use super::*;
 
     #[test]
@@ -118,18 +112,5 @@ mod tests {
         ] {
             assert_eq!(escape(text), expected);
         }
-    }
-
-    #[test]
-    fn if_some_processes_wait_and_others_overlap_both_are_shown_and_add_up() {
-        let mut run = fixtures::run(1.0);
-        for of in run.invocations.iter_mut().filter(|of| of.case == "create" && of.round % 3 == 0) {
-            let cpu = of.record.as_mut().and_then(|record| record.cpu.as_mut());
-            cpu.expect("CPU time").user_ns_per_operation = 100.0;
-        }
-        let text = markdown(&fixtures::report_with(&fixtures::manifest(), &[run]));
-        let row = text.lines().find(|line| line.starts_with("| create | µs |"));
-        let parts = "| 9.04 | 5.34 | 4.52 | 0 % | 1.49 [0.00, 4.44], overlap 2.30 [0.00, 3.54] |";
-        assert_eq!(row, Some(format!("| create | µs {parts}").as_str()));
     }
 }

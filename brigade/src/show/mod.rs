@@ -1,22 +1,17 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod comparison;
-mod curve;
 #[cfg(test)]
 mod fixtures;
 pub mod formats;
 pub mod html;
 pub mod limits;
 pub mod markdown;
-pub mod notes;
 pub mod page;
-mod pairs;
-pub mod picture;
-pub mod plot;
 pub mod quantity;
 pub mod report;
-mod scale;
 pub mod screen;
 mod svg;
 pub mod text;
 pub mod trace;
+pub mod verdict;

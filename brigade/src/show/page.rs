@@ -15,25 +15,6 @@ pub const NO_BREAK_SPACE: char = '\u{a0}';
 /// Shown in a cell without a figure.
 pub const ABSENT: &str = "–";
 
-/// Delimits an id after the words it belongs to.
-const ID: char = '\u{1f}';
-
-/// A title and, for readers of details, its id.
-pub fn named(title: &str, id: &str) -> String {
-    if title == id { title.to_owned() } else { format!("{title}{ID}{id}{ID}") }
-}
-
-/// Renders text with these functions for words and ids.
-pub fn with_ids(text: &str, words: impl Fn(&str) -> String, id: impl Fn(&str) -> String) -> String {
-    let parts = text.split(ID).enumerate();
-    parts.map(|(at, part)| if at % 2 == 0 { words(part) } else { id(part) }).collect()
-}
-
-/// Text without its ids.
-pub fn without_ids(text: &str) -> String {
-    with_ids(text, str::to_owned, |_| String::new())
-}
-
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
@@ -120,11 +101,6 @@ impl Table {
     /// widest cell. If that exceeds a terminal, text at the end of a row wraps,
     /// and a long name gets a separate line.
     pub fn text(&self) -> String {
-        let rows = self.rows.iter().map(|row| row.iter().map(|cell| without_ids(cell)).collect());
-        Self { rows: rows.collect(), ..self.clone() }.set()
-    }
-
-    fn set(&self) -> String {
         let mut widths: Vec<usize> =
             (0..self.columns.len()).map(|column| self.width(column)).collect();
         if let [others @ .., last] = widths.as_mut_slice()

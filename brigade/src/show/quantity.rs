@@ -1,7 +1,8 @@
 //! Figures for readers: three significant digits, in a unit that needs at most
 //! three before the decimal point.
 
-use crate::judge::statistics::Estimate;
+use crate::judge::row::Quantity;
+use crate::judge::statistics::{Estimate, Interval};
 
 pub use super::page::{ABSENT, NO_BREAK_SPACE};
 
@@ -33,11 +34,6 @@ impl Unit {
     pub fn show(self, ns: f64) -> String {
         three_digits(ns / self.ns)
     }
-
-    /// An estimate and its interval in this unit, such as `1.79 [1.77, 1.81]`.
-    pub fn estimated(self, ns: &Estimate) -> String {
-        format!("{}{NO_BREAK_SPACE}{}", self.show(ns.value), interval(ns, |ns| self.show(ns)))
-    }
 }
 
 /// `ns` nanoseconds with a unit, such as `1.79 µs`.
@@ -66,11 +62,6 @@ pub fn brief(value: f64) -> String {
 pub fn estimated_duration(ns: &Estimate) -> String {
     let unit = Unit::of(ns.value);
     format!("{}{NO_BREAK_SPACE}{}", duration(ns.value), interval(ns, |ns| unit.show(ns)))
-}
-
-/// An estimated ratio with its interval, such as `2.03 [1.98, 2.11]`.
-pub fn estimated_ratio(ratio: &Estimate) -> String {
-    format!("{}{NO_BREAK_SPACE}{}", three_digits(ratio.value), interval(ratio, three_digits))
 }
 
 /// An estimated number of bytes with its interval, such as
@@ -121,25 +112,53 @@ pub fn small_share(share: f64) -> String {
     }
 }
 
-/// `value` with three significant digits and at most two decimals; four columns
-/// wide, or five below zero.
+/// `value` with three significant digits and at most two decimals.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
         0.0..0.005 => "0.00".to_owned(),
         0.005..9.995 => format!("{value:.2}"),
         9.995..99.95 => format!("{value:.1}"),
-        99.95..9999.5 => format!("{value:.0}"),
-        _ => format!("{value:.0e}"),
+        _ => format!("{value:.0}"),
     }
 }
 
-/// A run's column: `A`, `B` … `Z`, `A2` and so on.
-pub fn letter(index: usize) -> String {
-    let letter = char::from(b'A' + (index % 26) as u8);
-    match index / 26 {
-        0 => letter.to_string(),
-        turn => format!("{letter}{}", turn + 1),
+/// A ratio with two significant digits, three from 100 on; below a tenth such as `1/25`.
+pub fn factor(ratio: f64) -> String {
+    match ratio {
+        9.95.. => format!("{ratio:.0}"),
+        0.995..9.95 => format!("{ratio:.1}"),
+        0.0995..0.995 => format!("{ratio:.2}"),
+        0.0009..0.0995 => format!("1/{:.0}", 1.0 / ratio),
+        _ => "<1/1000".to_owned(),
     }
+}
+
+/// A range in one unit, such as `5.25–6.06 ns`.
+pub fn range(of: Interval, quantity: Quantity) -> String {
+    let (symbol, unit) = match quantity {
+        Quantity::Bytes => unit_of_bytes(of.high),
+        Quantity::Nanoseconds => {
+            let unit = Unit::of(of.high);
+            (unit.symbol, unit.ns)
+        }
+        Quantity::Ratio => ("", 1.0),
+    };
+    let [low, high] = [of.low, of.high].map(|end| three_digits(end / unit));
+    format!("{low}–{high}{NO_BREAK_SPACE}{symbol}")
+}
+
+/// The end of an axis with two significant digits, such as `20 µs`.
+pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
+    let (symbol, unit) = match quantity {
+        Quantity::Bytes => unit_of_bytes(value),
+        _ => {
+            let unit = Unit::of(value);
+            (unit.symbol, unit.ns)
+        }
+    };
+    let shown = value / unit;
+    let digits = if shown < 9.95 { format!("{shown:.1}") } else { format!("{shown:.0}") };
+    format!("{}{NO_BREAK_SPACE}{symbol}", digits.trim_end_matches(".0"))
 }
 
 #[cfg(test)]
@@ -154,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn three_digits_fill_at_most_four_columns() {
+    fn figures_have_three_digits() {
         let pairs = [
             (0.0, "0.00"),
             (-0.001, "0.00"),
@@ -164,8 +183,7 @@ mod tests {
             (99.96, "100"),
             (-12.34, "-12.3"),
             (1234.4, "1234"),
-            (9999.6, "1e4"),
-            (1e12, "1e12"),
+            (12_000.0, "12000"),
         ];
         check(three_digits, &pairs);
     }
@@ -181,5 +199,21 @@ mod tests {
             (9.999e11, "1000 s"),
         ];
         check(duration, &pairs);
+    }
+
+    #[test]
+    fn a_factor_has_two_digits_and_three_from_a_hundred_on() {
+        let pairs = [
+            (29.4, "29"),
+            (468.2, "468"),
+            (1.26, "1.3"),
+            (0.64, "0.64"),
+            (0.04, "1/25"),
+            (0.001, "1/1000"),
+            (0.0, "<1/1000"),
+        ];
+        check(factor, &pairs);
+        let ends = Interval { low: 5.25, high: 1206.0 };
+        assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "0.01–1.21 µs");
     }
 }

@@ -1,48 +1,41 @@
-//! The first screen of a run: a verdict on the machine, costs as dots on a logarithmic axis, and
-//! conclusions. At most 40 lines of 80 columns; a group's screen has at most 30.
+//! The first screen of a run: the machine and a verdict on the run, costs as rows with their
+//! distribution over processes, and answers. It has at most 40 lines of 80 columns, and is the same
+//! while the run goes on, at its end and after an interruption.
 
 use harness::terminal;
 
-use super::curve::drawn;
-use super::notes;
-use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief, bytes, duration, three_digits};
-use super::report::unfinished;
-use super::scale::Scale;
-use crate::judge::ledger::Quantity;
-use crate::judge::report::model::{
-    Case, CaseEstimate, Group, JudgedOutcome, Report, RunSummary, ScreenRow, Sentence, TaskKind,
-    by_reason,
-};
-use crate::judge::statistics::Estimate;
+use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, lines};
+use super::quantity::{brief_ticks, bytes, duration, factor, range};
+use super::verdict::{Verdict, next_run, verdict};
+use crate::judge::report::{Answer, Group, Part, Report, RunSummary};
+use crate::judge::row::{Quantity, Row, TaskKind};
 
-/// The most lines of the first screen, and of that of a group.
+/// The most lines of the first screen, and the most sentences on it.
 const MOST_LINES: usize = 40;
-const MOST_LINES_OF_GROUP: usize = 30;
+const MOST_ANSWERS: usize = 4;
 
-/// The most sentences below the figures.
-const MOST_SENTENCES: usize = 5;
-
-/// Columns of the axis, and of a row's text before it.
-const AXIS: usize = 24;
-const TEXT: usize = 32;
+/// Columns of a row: its label, median, range, factor and strip.
+const LABEL: usize = 28;
+const MEDIAN: usize = 9;
+const RANGE: usize = 15;
+const FACTOR: usize = 6;
+const STRIP: usize = 20;
 
 /// How to print a screen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
     /// Use the colours of a terminal.
     pub colours: bool,
-    /// Use only ASCII on the axis.
+    /// Use only ASCII in strips.
     pub ascii: bool,
 }
 
 impl Style {
     /// Text in a colour of the terminal.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colours && code != "0" {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
+        match self.colours && code != "0" {
+            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            false => text.to_owned(),
         }
     }
 
@@ -59,505 +52,277 @@ impl Style {
     }
 }
 
-/// The screen of a run, or those of the groups it ran.
-///
-/// Text from records and the manifest is escaped here, since the colours must not be.
+/// The screen of a run whose records are in `folder`. Text from records and the manifest is escaped
+/// here, since the colours must not be.
 pub fn screen(report: &Report, folder: &str, style: Style) -> String {
-    let end = commands(report, folder);
-    let text = figures_above(report, style, end.lines().count());
-    let explained = if is_first(report) { explained(report, &text, &end) } else { String::new() };
-    text + &plain(&(explained + &end), style)
-}
-
-/// The top of the screen: the verdict and the figures, of a run that may be going on.
-pub fn figures(report: &Report, style: Style) -> String {
-    figures_above(report, style, 0)
-}
-
-/// The figures, of groups as many as leave room for the lines below.
-fn figures_above(report: &Report, style: Style, below: usize) -> String {
+    let end = end(report, folder);
     let mut text = head(report, style);
-    if !is_first(report) {
-        let most = MOST_LINES_OF_GROUP.saturating_sub(text.lines().count() + below);
-        text.extend(report.groups.iter().map(|group| of_group(group, style, most)));
-        return plain(&text, style);
+    if report.screen.is_empty() {
+        let room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count());
+        let room = room / report.groups.len().max(1);
+        text.extend(report.groups.iter().map(|group| of_group(group, room, style)));
     }
-    for part in &report.screen {
-        let rows = part.blocks.iter().flat_map(|block| &block.rows);
-        let Some(axis) = Axis::of(rows.map(|row| row.figure.value), part.unit) else { continue };
-        text += &axis.heading(&format!("{}: {}", part.heading, part.of));
-        for block in part.blocks.iter().filter(|block| !block.rows.is_empty()) {
-            if !block.name.is_empty() {
-                text += &format!(" {}\n", terminal::line(&block.name));
-            }
-            text.extend(block.rows.iter().map(|row| axis.row(row, style)));
+    text.extend(report.screen.iter().map(|part| of_part(part, style)));
+    let mut room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count() + 1);
+    let answers = report.answers.iter().map(answer).take(MOST_ANSWERS);
+    let mut said = String::new();
+    for line in answers.chain(next_run(&report.run)).map(|of| lines(&terminal::line(&of))) {
+        if let Some(left) = room.checked_sub(line.lines().count()) {
+            room = left;
+            said += &line;
         }
     }
-    plain(&text, style)
+    if !said.is_empty() {
+        said.insert(0, '\n');
+    }
+    plain(&(text + &said + &end), style)
 }
 
-/// Whether the run was for the first screen: for all that it shows.
-fn is_first(report: &Report) -> bool {
-    let command = &report.runs[0].command;
-    let is_of_all = command.get(2).is_none_or(|word| word.starts_with("--"))
-        && !command.iter().any(|word| word == "--case");
-    is_of_all && !report.screen.is_empty()
+fn plain(text: &str, style: Style) -> String {
+    let text = text.replace(NO_BREAK_SPACE, " ");
+    if !style.ascii {
+        return text;
+    }
+    let ascii = |c: char| match c {
+        'µ' => 'u',
+        '×' => 'x',
+        '–' => '-',
+        '·' => '.',
+        '░' => ':',
+        '▒' => '+',
+        '▓' => '#',
+        c => c,
+    };
+    text.chars().map(ascii).collect()
 }
 
 fn head(report: &Report, style: Style) -> String {
-    let run = &report.runs[0];
-    let day = run.started_at.get(..10).unwrap_or_default();
-    let (is_good, verdict) = notes::verdict_in_words(run);
+    let run = &report.run;
+    let Verdict { word, is_good, text } = verdict(run);
+    let machine = lines(&terminal::line(&format!("brigade: {}", machine(run))));
+    let verdict = lines(&terminal::line(&format!("{word}: {text}")));
+    let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let colour = if is_good { "1;32" } else { "1;33" };
-    let text = format!("brigade: {}, {day}", machine_in_brief(run));
-    let text = lines(&terminal::line(&text));
-    let verdict = lines(&terminal::line(&verdict));
-    let (first, rest) = verdict.split_once(':').unwrap_or((&verdict, ""));
-    format!("{text}{}:{rest}{}", style.paint(colour, first), not_measured(report))
+    format!("{machine}{}{rest}{}", style.paint(colour, word), not_measured(report))
 }
 
-/// The machine without its caches and kernel options; the full report has them.
-fn machine_in_brief(run: &RunSummary) -> String {
-    let is_brief = |part: &&str| {
-        !["L1 ", "L2 ", "L3 ", "preemption", "idle "].iter().any(|of| part.starts_with(of))
-    };
-    run.machine.split(", ").filter(is_brief).collect::<Vec<_>>().join(", ")
-}
-
-/// The machine, the day and Brigade's version, in one line.
+/// The machine and the day in one line; the full report has caches and kernel options.
 pub fn machine(run: &RunSummary) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
-    format!("{}, {day}, Brigade {}", machine_in_brief(run), run.version)
+    format!("{}, {day}", run.machine)
 }
 
-/// One line for cases without figures and cases with missing ones.
+/// A line that counts the cases without figures.
 fn not_measured(report: &Report) -> String {
-    let estimates = report.groups.iter().flat_map(|group| &group.cases);
-    let estimates: Vec<&CaseEstimate> = estimates.filter_map(Case::first).collect();
-    let lacks = |case: &&&CaseEstimate| {
-        use JudgedOutcome::{Failed, Refused, TimedOut};
-        [Failed, Refused, TimedOut].iter().any(|of| case.count(*of) > 0)
-    };
-    let lacking = estimates.iter().filter(lacks).count();
-    let skipped = &report.runs[0].skipped;
-    let all = estimates.len() + skipped.len();
-    match (&by_reason(skipped)[..], lacking) {
-        ([], 0) => String::new(),
-        ([(reason, _)], 0) => {
-            let text = format!("skipped: {} of {all} cases: {reason}", skipped.len());
-            lines(&terminal::line(&text))
+    let cases = report.groups.iter().flat_map(|group| &group.rows);
+    let failed = cases.filter(|row| row.failures() > 0 && row.figure.is_none()).count();
+    let skipped = &report.run.skipped;
+    match (failed, &skipped[..]) {
+        (0, []) => String::new(),
+        (0, [only]) => lines(&terminal::line(&format!("skipped: {}: {}", only.case, only.reason))),
+        _ => format!("not measured: {} cases (brigade report --full)\n", failed + skipped.len()),
+    }
+}
+
+/// A part: a heading with its axis, and its blocks of rows.
+fn of_part(part: &Part, style: Style) -> String {
+    let rows = || part.blocks.iter().flat_map(|block| &block.rows);
+    let axis = Axis::of(rows());
+    let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), part.unit);
+    for block in &part.blocks {
+        if !block.name.is_empty() {
+            text += &format!(" {}\n", terminal::line(&block.name));
         }
-        _ => {
-            let count = lacking + skipped.len();
-            format!("not measured: {count} of {all} cases (brigade report --notes)\n")
-        }
+        text.extend(block.rows.iter().map(|row| {
+            let factor = match row.factor {
+                _ if row.case == block.reference => "1".to_owned(),
+                Some(of) => factor(of.value),
+                None => String::new(),
+            };
+            line(row, &factor, axis.as_ref(), style)
+        }));
     }
-}
-
-/// The sentences and the legend below the `figures`, as far as `end` leaves room.
-fn explained(report: &Report, figures: &str, end: &str) -> String {
-    let legend = "× the async task of the same block; ± half of the 95 % interval.\n";
-    let used = [figures, legend, end].map(|text| text.lines().count()).iter().sum::<usize>() + 1;
-    let mut left = MOST_LINES.saturating_sub(used);
-    let mut sentences = String::new();
-    for sentence in conclusions(report).take(MOST_SENTENCES) {
-        let said = bullet(&sentence);
-        match left.checked_sub(said.lines().count()) {
-            Some(rest) => left = rest,
-            None => continue,
-        }
-        sentences += &said;
-    }
-    if !sentences.is_empty() {
-        sentences.insert(0, '\n');
-    }
-    sentences + legend
-}
-
-/// What the figures mean, the most important first.
-pub fn conclusions(report: &Report) -> impl Iterator<Item = String> {
-    report.recorded.clone().into_iter().chain(report.sentences.iter().map(said))
-}
-
-/// A sentence with its ratio.
-fn said(Sentence { text, ratio }: &Sentence) -> String {
-    let words = format!("{} times", factor(ratio.value));
-    format!("{} {}.", text.trim_end_matches('.').replacen("{}", &words, 1), ends(ratio))
-}
-
-/// A group's question, its curve, its other cases and its note, in at most this many lines.
-fn of_group(group: &Group, style: Style, most: usize) -> String {
-    let question = lines(&terminal::line(&group.question));
-    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    let paint = |kind, text: &str| style.paint(Style::of_kind(kind), text);
-    let (curve, in_curve) = drawn(group, paint).unwrap_or_default();
-    // An empty line above.
-    let used =
-        1 + [&question, &note, &curve].map(|text| text.lines().count()).iter().sum::<usize>();
-    let rows = rows_of(group, &in_curve, most.saturating_sub(used), style);
-    if curve.is_empty() && rows.is_empty() {
-        return String::new();
-    }
-    format!("\n{question}{curve}{rows}{note}")
-}
-
-/// The cases of a group but these, cheapest first. If they do not fit, only the ends and those that
-/// the group compares are shown, and then evenly spaced ones.
-fn rows_of(group: &Group, but: &[&str], room: usize, style: Style) -> String {
-    let row = |case: &Case| {
-        let figure = case.first()?.figure()?;
-        let (text, name) = (case.title.clone(), case.name.clone());
-        Some(ScreenRow { text, case: name, kind: case.kind, figure, ratio: None })
-    };
-    // Bytes do not fit on an axis of times.
-    let holds = |case: &Case| case.first().is_some_and(|of| of.held().is_some());
-    let is_memory = group.cases.iter().all(holds);
-    let cases = group.cases.iter().filter(|case| is_memory || !holds(case));
-    let cases = cases.filter(|case| !but.contains(&&*case.name));
-    let mut rows: Vec<ScreenRow> = cases.filter_map(row).collect();
-    rows.sort_by(|one, other| one.figure.value.total_cmp(&other.figure.value));
-    let unit = if is_memory { Quantity::Bytes } else { Quantity::Nanoseconds };
-    let Some(axis) = Axis::of(rows.iter().map(|row| row.figure.value), unit) else {
-        return String::new();
-    };
-    let heading = axis.heading("").trim_start_matches('\n').to_owned();
-    // The line that counts what is left out takes one.
-    let room = room.saturating_sub(heading.lines().count() + 1).max(1);
-    let all = rows.len();
-    let every = |rows: &[ScreenRow], step: usize| -> Vec<String> {
-        let last = rows.len().saturating_sub(1);
-        let shown = rows.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
-        shown.map(|(_, row)| axis.row(row, style)).collect()
-    };
-    let fits = |shown: &Vec<String>| shown.concat().lines().count() <= room;
-    if !fits(&every(&rows, 1)) && !group.comparisons.is_empty() {
-        let names = group.comparisons.iter().flat_map(|of| [Some(&of.case), of.other.as_ref()]);
-        let names: Vec<&String> = names.flatten().collect();
-        let ends = [rows[0].case.clone(), rows[all - 1].case.clone()];
-        rows.retain(|row| names.contains(&&row.case) || ends.contains(&row.case));
-    }
-    let most = rows.len().max(1);
-    let shown = (1..=most).map(|step| every(&rows, step)).find(fits);
-    let shown = shown.unwrap_or_else(|| every(&rows, most));
-    let left_out = match all - shown.len() {
-        0 => String::new(),
-        count => format!("  and {count} more\n"),
-    };
-    format!("{heading}{}{left_out}", shown.concat())
-}
-
-/// Commands to type next.
-fn commands(report: &Report, folder: &str) -> String {
-    let run = &report.runs[0];
-    let total: usize = report.groups.iter().map(|group| group.cases.len()).sum();
-    let mut commands = vec![
-        ("brigade report --full".to_owned(), format!("tables of all {total} cases, every note")),
-        ("brigade report --open".to_owned(), "the page".to_owned()),
-    ];
-    if !report.screen.is_empty() {
-        let more = [
-            ("brigade impact --pid PID", "does switching matter to my program?"),
-            ("brigade advise", "which settings of this machine cost most"),
-        ];
-        commands.extend(more.map(|(command, why)| (command.to_owned(), why.to_owned())));
-    }
-    commands.extend(run.quality.remedy.as_ref().map(|flags| {
-        (format!("brigade run {flags}"), format!("every case to ±{} %", run.quality.target_percent))
-    }));
-    let line = |(command, why): &(String, String)| {
-        lines(&format!("  {command:<26} {why}").replacen(' ', &NO_BREAK_SPACE.to_string(), 30))
-    };
-    let figures = report.groups.iter().flat_map(|group| &group.cases);
-    let mut figures = figures.filter_map(|case| case.first()?.figure());
-    let mut text = match figures.any(|figure| figure.half_width().is_none()) {
-        true => format!("{ABSENT}: too few usable processes for an interval.\n\n"),
-        false => String::from("\n"),
-    };
-    text.extend(commands.iter().map(line));
-    text += &unfinished(&run.progress, folder);
-    text += &format!("records in {}\n", terminal::line(folder));
     text
 }
 
-/// A logarithmic axis for figures of one quantity.
-pub struct Axis {
-    /// Positions of values.
-    pub scale: Scale,
-    unit: Quantity,
+/// A group's question, its cases, cheapest first, as far as there is room, and its note.
+fn of_group(group: &Group, room: usize, style: Style) -> String {
+    let mut rows: Vec<&Row> = cases(&group.rows).filter(|row| row.figure.is_some()).collect();
+    rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+    let Some(cheapest) = rows.first().map(|row| value(row)) else { return String::new() };
+    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
+    let room = room.saturating_sub(4 + note.lines().count()).max(2);
+    let axis = Axis::of(rows.iter().copied());
+    let unit = rows[0].unit;
+    let mut text = format!("\n{}", lines(&terminal::line(&group.question)));
+    text += heading("", axis.as_ref(), unit).trim_start_matches('\n');
+    let all = rows.len();
+    let shown = if all <= room { all } else { room.saturating_sub(1) };
+    // Evenly spaced, with both ends.
+    let step = |index: usize| index * (all - 1) / (shown - 1).max(1);
+    for row in (0..shown).map(|index| rows[step(index)]) {
+        text += &line(row, &factor(value(row) / cheapest), axis.as_ref(), style);
+    }
+    if shown < all {
+        text += &format!("  and {} more: brigade report --full\n", all - shown);
+    }
+    text + &note
+}
+
+/// The figures of the cases, without those of single measurements.
+pub fn cases(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    let mut before = None;
+    rows.iter().filter(move |row| before.replace(&row.case) != Some(&row.case))
+}
+
+fn value(row: &Row) -> f64 {
+    row.figure.map_or(f64::INFINITY, |of| of.value)
+}
+
+fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
+    let ends = axis.map_or(String::new(), |axis| {
+        let [low, high] = axis.ends.map(|end| brief_ticks(end.exp(), unit));
+        let between = STRIP.saturating_sub(low.chars().count());
+        format!("{low}{high:>between$}")
+    });
+    let text = terminal::line(text);
+    let before = LABEL + MEDIAN;
+    let columns = match text.chars().count() {
+        long if long + 8 > before => {
+            format!("{text}{:>1$}", "median", (before + 2).max(long) - long)
+        }
+        _ => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
+    };
+    format!("\n{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
+        + "\n"
+}
+
+/// A row: label, median, range, factor, strip.
+fn line(row: &Row, factor: &str, axis: Option<&Axis>, style: Style) -> String {
+    let label = terminal::line(&row.label);
+    let median = row.figure.map_or(ABSENT.to_owned(), |of| match row.unit {
+        Quantity::Bytes => bytes(of.value),
+        _ => duration(of.value),
+    });
+    let range = row.range.map_or(String::new(), |of| range(of, row.unit));
+    let strip = axis.map_or(String::new(), |axis| axis.strip(&row.values()));
+    let strip = style.paint(Style::of_kind(row.kind), &strip);
+    let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
+    // A label that is too long gets a line for itself.
+    match label.chars().count() + 2 > LABEL {
+        true => format!("  {label}\n{:LABEL$}{figures}\n", ""),
+        false => format!("  {label:<width$}{figures}\n", width = LABEL - 2),
+    }
+}
+
+/// A logarithmic axis on which strips lie; its ends are natural logarithms.
+struct Axis {
+    ends: [f64; 2],
 }
 
 impl Axis {
-    /// The axis for these values; `None` unless one is positive.
-    pub fn of(values: impl Iterator<Item = f64>, unit: Quantity) -> Option<Self> {
-        Some(Self { scale: Scale::of(values)?, unit })
+    fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Self> {
+        let ranges = rows.filter_map(|row| row.range).filter(|range| range.low > 0.0);
+        let all: Vec<f64> = ranges.flat_map(|of| [of.low.ln(), of.high.ln()]).collect();
+        let low = all.iter().copied().reduce(f64::min)?;
+        let high = all.iter().copied().reduce(f64::max)?;
+        // Equal figures would lie far apart on an axis that is too short.
+        let pad = ((1.25_f64.ln() - (high - low)) / 2.0).max(0.0);
+        Some(Self { ends: [low - pad, high + pad] })
     }
 
-    /// A figure with its unit.
-    pub fn show(&self, value: f64) -> String {
-        if self.unit == Quantity::Bytes { bytes(value) } else { duration(value) }
-    }
-
-    /// A round value, briefly.
-    pub fn tick(&self, value: f64) -> String {
-        if self.unit == Quantity::Bytes {
-            let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0.0, "B")];
-            let (size, unit) = *units.iter().find(|(size, _)| value >= *size).unwrap_or(&units[3]);
-            return format!("{}{unit}", brief(value / size.max(1.0)));
+    /// How many of these values lie where.
+    fn strip(&self, values: &[f64]) -> String {
+        let [low, high] = self.ends;
+        let mut counts = [0_usize; STRIP];
+        for value in values.iter().filter(|value| **value > 0.0) {
+            let place = (value.ln() - low) / (high - low) * STRIP as f64;
+            counts[(place.max(0.0) as usize).min(STRIP - 1)] += 1;
         }
-        let shown = self.show(value);
-        let (number, unit) = shown.split_once(NO_BREAK_SPACE).unwrap_or((&shown, ""));
-        number.parse().map_or(shown.clone(), |number| format!("{}{unit}", brief(number)))
-    }
-
-    /// A heading with as many tick values as fit above the axis.
-    fn heading(&self, text: &str) -> String {
-        let labels = self.scale.labels(AXIS, |tick| self.tick(tick));
-        let before = COLUMNS - labels.chars().count().max(AXIS + 1);
-        format!("\n{:<before$}{labels}", terminal::line(text)).trim_end().to_owned() + "\n"
-    }
-
-    /// A row: text, figure, half-width of the interval, ratio, dot.
-    fn row(&self, row: &ScreenRow, style: Style) -> String {
-        let text = terminal::line(&row.text).replace(NO_BREAK_SPACE, " ");
-        // Too long: it gets a separate line.
-        let (before, text) = if text.chars().count() > TEXT {
-            (filled(&text, "  ", "    "), String::new())
-        } else {
-            (String::new(), text)
+        let share = |count: usize| count as f64 / values.len() as f64;
+        let mark = |count: &usize| match share(*count) {
+            _ if *count == 0 => '·',
+            few if few < 0.15 => '░',
+            some if some < 0.4 => '▒',
+            _ => '▓',
         };
-        let share = row.figure.half_width().map_or(ABSENT.to_owned(), |share| match share {
-            share if share < 0.005 => "<1".to_owned(),
-            share => format!("{:.0}", share * 100.0),
-        });
-        let ratio = row.ratio.map_or(String::new(), |ratio| format!("×{}", factor(ratio.value)));
-        let figure = self.show(row.figure.value);
-        let (dot, line) = if style.ascii { ("o", ".") } else { ("●", "·") };
-        let place = self.scale.column(row.figure.value, AXIS);
-        let dot = style.paint(Style::of_kind(row.kind), dot);
-        let dots = format!("{}{dot}{}", line.repeat(place), line.repeat(AXIS - 1 - place));
-        format!("{before}  {text:<TEXT$}{figure:>9} ±{share:>2} %{ratio:>6} {dots}\n")
+        if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
     }
 }
 
-/// A ratio with two digits, or three above a hundred.
-pub fn factor(ratio: f64) -> String {
-    match ratio {
-        0.0..9.95 => format!("{ratio:.1}"),
-        9.95..9999.5 => format!("{ratio:.0}"),
-        _ => three_digits(ratio),
+/// A sentence with its ratio.
+fn answer(Answer { text, ratio }: &Answer) -> String {
+    let words = format!("{} times", factor(ratio.value));
+    text.replacen("{}", &words, 1)
+}
+
+/// What the screen's sentences are, without the room of the screen.
+pub fn answers(report: &Report) -> Vec<String> {
+    report.answers.iter().map(answer).collect()
+}
+
+/// What to type next, how to resume, and where the records are.
+fn end(report: &Report, folder: &str) -> String {
+    let progress = &report.run.progress;
+    let folder = terminal::line(folder);
+    let mut text =
+        "\nmore: brigade report --full, --open · brigade list · brigade advise\n".to_owned();
+    if !progress.is_complete {
+        let of = progress.planned.map_or(String::new(), |of| format!(" of {of}"));
+        text += &format!("after {}{of} rounds", progress.rounds);
+        text += &match progress.resumable {
+            true => format!("; brigade run --resume {folder}\n"),
+            false => "\n".to_owned(),
+        };
     }
+    text + &format!("records in {folder}\n")
 }
 
-fn ends(ratio: &Estimate) -> String {
-    ratio.interval.map_or(String::new(), |ends| {
-        format!("[{},{NO_BREAK_SPACE}{}]", factor(ends.low), factor(ends.high))
-    })
-}
-
-/// A sentence as a list item.
-fn bullet(text: &str) -> String {
-    filled(&terminal::line(text), "  · ", "    ")
-}
-
-/// Text with plain spaces, and in ASCII if the terminal needs that.
-fn plain(text: &str, style: Style) -> String {
-    let text = text.replace(NO_BREAK_SPACE, " ");
-    if style.ascii {
-        text.replace('·', "-")
-            .replace('…', "~")
-            .replace('±', "+-")
-            .replace('×', "x")
-            .replace('µ', "u")
-            .replace(ABSENT, "-")
-    } else {
-        text
-    }
-}
+const _: () = assert!(LABEL + MEDIAN + RANGE + FACTOR + 1 + STRIP <= COLUMNS);
 
 #[cfg(test)]
 mod tests {
-    use super::super::curve::curves;
     use super::super::fixtures;
-    use super::super::quantity::letter;
     use super::*;
-    use crate::manifest::Manifest;
-    use crate::store::saved_run::SavedRun;
 
     #[test]
-    fn the_screen_of_a_group_has_a_dot_for_each_case_and_colours_only_if_asked() {
-        let report = fixtures::report_of(&[1.0]);
-        let text = screen(&report, "results/run", Style::default());
-        let dots: Vec<usize> = text
-            .lines()
-            .filter_map(|line| Some(line.find('●')? - line.find('·').unwrap_or(0)))
-            .collect();
-        assert_eq!(dots.len(), 5, "{text}");
-        assert!(dots[..4].is_sorted(), "cheapest first: {text}");
-        assert!(text.contains("What does a hop cost?") && !text.contains('\u{1b}'), "{text}");
-        let style = Style { colours: true, ascii: false };
-        assert!(screen(&report, "results/run", style).contains("\u{1b}["));
-        assert!(!screen(&report, "results/run", style).contains("\u{1b}[0m·"), "no colour");
-        let ascii = Style { colours: false, ascii: true };
-        let plain = screen(&report, "results/run", ascii);
-        assert!(plain.is_ascii() && !plain.contains("too few"), "{plain}");
-        let mut few = fixtures::run(1.0);
-        few.invocations.retain(|of| of.round == 1);
-        let report = fixtures::report_with(&fixtures::manifest(), &[few]);
-        let plain = screen(&report, "results/run", ascii);
-        assert!(plain.is_ascii() && plain.contains("-: too few usable processes"), "{plain}");
+    fn the_screen_of_a_run() {
+        let text = screen(&fixtures::report(), "results/run-1", Style::default());
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(text.lines().count() <= MOST_LINES, "{text}");
+        insta::assert_snapshot!(text);
     }
 
     #[test]
-    fn a_long_group_shows_its_ends_and_the_cases_that_it_compares() {
-        let mut report = fixtures::report_of(&[1.0]);
-        let group = &mut report.groups[0];
-        for number in 0..30 {
-            let mut between = group.cases[0].clone();
-            (between.name, between.title) = (format!("between {number}"), "between".to_owned());
-            group.cases.push(between);
-        }
-        let text = of_group(group, Style::default(), 20);
-        assert!(text.matches('●').count() >= 2 && text.contains("more\n"), "{text}");
-        assert!(!text.contains("between"), "{text}");
-    }
-
-    /// A group of the suite, measured: each case takes longer than the one before it.
-    fn measured(manifest: &Manifest, group: &crate::manifest::Group) -> Group {
-        let like = fixtures::report_of(&[1.0]).groups.remove(0).cases.remove(0);
-        let case = |(at, name): (usize, &String)| {
-            let case = manifest.cases.iter().find(|case| case.name == *name).unwrap();
-            let mut measured = like.clone();
-            (measured.name, measured.title) = (name.clone(), name.clone());
-            measured.kind = manifest.kind_of(name, &case.program);
-            measured.key.program.clone_from(&case.program);
-            let flags = case.flags.windows(2).filter(|pair| pair[0].starts_with("--"));
-            measured.key.parameters = flags
-                .map(|pair| {
-                    let number = pair[1].parse::<u64>().map(Into::into);
-                    let name = pair[0].trim_start_matches('-').replace('-', "_");
-                    (name, number.unwrap_or_else(|_| pair[1].clone().into()))
-                })
-                .chain([("placement".to_owned(), case.placement.as_str().into())])
-                .collect();
-            let time = &mut measured.estimates[0].as_mut().unwrap().measurements[0].time_ns;
-            time.value = 150.0 * 1.1_f64.powi(at as i32);
-            measured
+    fn rows_have_fixed_places_before_anything_is_measured() {
+        let mut run = fixtures::run();
+        let all = screen(&fixtures::report_with(&run), "results/run-1", Style::default());
+        run.invocations.clear();
+        let none = screen(&fixtures::report_with(&run), "results/run-1", Style::default());
+        let places = |text: &str| {
+            let labels = ["async task ", "thread, one CPU", "thread, to another CPU"];
+            labels.map(|label| text.lines().position(|line| line.contains(label)).unwrap())
         };
-        let (name, question) = (group.name.clone(), group.question.clone());
-        let cases = group.cases.iter().enumerate().map(case).collect();
-        Group { name, question, note: group.note.clone(), cases, ..Group::default() }
+        assert_eq!(places(&none), places(&all), "{none}");
+        assert!(!none.contains(['×', '░']) || none.contains(ABSENT), "{none}");
     }
 
     #[test]
-    fn a_group_with_a_curve_shows_each_of_its_lines_on_one_screen() {
-        let manifest = Manifest::load(None).unwrap();
-        let mut found = Vec::new();
-        for group in &manifest.groups {
-            let group = measured(&manifest, group);
-            let curves = curves(&group);
-            let most = curves.into_iter().map(|(_, lines)| lines.len()).max().unwrap_or_default();
-            if drawn(&group, |_, mark| mark.to_owned()).is_none() {
-                continue;
-            }
-            let mut report = fixtures::report_of(&[1.0]);
-            report.groups = vec![group.clone()];
-            let text = screen(&report, "results/2026-11-25-amd-epyc-25-17-2cpu", Style::default());
-            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(text.lines().count() <= 30 && widest <= 80, "{widest} columns: {text}");
-            let key = |line: &str| line.chars().skip(33).take(2).collect::<String>();
-            let keys: Vec<String> = text.lines().map(key).collect();
-            let is_shown = |index: usize| keys.contains(&format!("{} ", letter(index)));
-            assert!((0..most).all(is_shown), "{most} lines: {text}");
-            let unit = match &*group.name {
-                "processes" => ", in MiB",
-                "greedy" => ", in µs",
-                _ => "",
-            };
-            assert!(text.contains(unit), "{unit}: {text}");
-            found.push(group.name);
-        }
-        assert_eq!(found, ["processes", "tasks", "surface", "greedy", "locks", "rings"]);
+    fn two_modes_are_two_spots() {
+        let axis = Axis { ends: [0.0, 10_f64.ln()] };
+        let mut values = vec![1.0; 6];
+        values.extend([9.99; 6]);
+        assert_eq!(axis.strip(&values), format!("▓{}▓", "·".repeat(STRIP - 2)));
+        assert_eq!(axis.strip(&[]), "");
     }
 
     #[test]
-    fn a_groups_screen_has_at_most_30_lines_of_80_columns() {
-        let mut report = fixtures::report_of(&[1.0]);
-        report.groups.truncate(1);
-        report.groups[0].comparisons.clear();
-        for count in 0..40 {
-            let mut case = report.groups[0].cases[0].clone();
-            case.name = format!("case {count}");
-            if count % 3 == 0 {
-                case.title = "tasks over pipes, ".repeat(5);
-            }
-            report.groups[0].cases.push(case);
-            let text = screen(&report, "results/run", Style::default());
-            assert!(text.lines().count() <= MOST_LINES_OF_GROUP, "{count}: {text}");
-            assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_was_not_measured_is_one_line_with_the_reason_if_there_is_only_one() {
-        let mut report = fixtures::report_of(&[1.0]);
-        let line_with_failures = not_measured(&report);
-        assert!(
-            line_with_failures.starts_with("not measured: 2 of 6 cases"),
-            "{line_with_failures}"
-        );
-        let failed = |case: &Case| case.first().map_or(0, |of| of.count(JudgedOutcome::Failed));
-        report.groups.iter_mut().for_each(|group| group.cases.retain(|case| failed(case) == 0));
-        let line = |report: &Report| not_measured(report).lines().next().unwrap().to_owned();
-        let all = report.groups.iter().map(|group| group.cases.len()).sum::<usize>() + 1;
-        assert_eq!(line(&report), format!("skipped: 1 of {all} cases: no io_uring"));
-        let mut second = report.runs[0].skipped[0].clone();
-        second.reason = "no Go".to_owned();
-        report.runs[0].skipped.push(second);
-        let all = all + 1;
-        let expected = format!("not measured: 2 of {all} cases (brigade report --notes)");
-        assert_eq!(line(&report), expected);
-        report.runs[0].skipped.clear();
-        assert_eq!(not_measured(&report), "");
-    }
-
-    #[test]
-    fn sentences_are_ordered_by_how_far_they_are_from_a_guess() {
-        let more = "
-            [[screen]]
-            heading = 'HAND OVER'
-            of = 'one hop'
-            blocks = [{ reference = 'tasks', rows = [{ text = 'a task', case = 'tasks' }] }]
-            [[sentence]]
-            text = 'As guessed, {}.'
-            case = 'threads/same-cpu'
-            over = 'tasks'
-            guess = 1.98
-            [[sentence]]
-            text = 'A little: {}.'
-            case = 'threads/same-cpu'
-            over = 'tasks'
-            guess = 1
-            [[sentence]]
-            text = 'Much: {}.'
-            case = 'threads/spread'
-            over = 'tasks'
-            guess = 1
-            [[sentence]]
-            text = 'First: {}.'
-            case = 'threads/same-cpu'
-            over = 'tasks'
-            guess = 1.9
-            first = true
-        ";
-        let manifest = Manifest::parse(&format!("{}{more}", fixtures::MANIFEST)).unwrap();
-        let report = fixtures::report_with(&manifest, &[fixtures::run(1.0)]);
-        let text = screen(&report, "results/run", Style::default());
-        let said = text.lines().filter(|line| line.starts_with("  · "));
-        let expected = [
-            "  · First: 2.0 times [1.9, 2.0].",
-            "  · Much: 24 times [24, 25].",
-            "  · A little: 2.0 times [1.9, 2.0].",
-        ];
-        assert_eq!(said.collect::<Vec<_>>(), expected, "{text}");
+    fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
+        let mut report = fixtures::report();
+        report.screen.clear();
+        let group = of_group(&report.groups[0], 7, Style::default());
+        let lines: Vec<&str> = group.lines().collect();
+        assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
+        assert!(group.contains("and 1 more"), "{group}");
     }
 }

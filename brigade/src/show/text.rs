@@ -2,7 +2,7 @@
 
 use harness::terminal;
 
-use super::page::{Block, NO_BREAK_SPACE, item, lines, without_ids};
+use super::page::{Block, NO_BREAK_SPACE, item, lines};
 use super::quantity::{duration, percent, three_digits};
 use crate::judge::impact::{Impact, Matters, Used};
 use crate::judge::statistics::Interval;
@@ -25,9 +25,7 @@ pub fn blocks(page: &[Block]) -> String {
         text += &match block {
             Block::Heading(_, heading) => lines(&terminal::line(heading)),
             Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
-            Block::Items(items) => {
-                items.iter().map(|of| item(&terminal::line(&without_ids(of)))).collect()
-            }
+            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
             Block::Table(table) => table.text(),
             Block::Code(code) => code.clone(),
             Block::Plots(_) => String::new(),
@@ -109,70 +107,4 @@ fn did(used: &Used) -> String {
         }));
     let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
     lines(&format!("{}; at most {threads} at once.", parts.join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fixtures::{self, report_of};
-    use super::super::report::page;
-    use super::*;
-    use crate::store::results::CaseDetail;
-    use crate::store::saved_run::SavedRun;
-
-    #[test]
-    fn the_tables_of_a_run() {
-        let mut page = page(&report_of(&[1.0]));
-        page.retain(|block| matches!(block, Block::Table(_)));
-        insta::assert_snapshot!(blocks(&page), @r"
-        in short                             [95 % interval]          n
-        hop between threads                  1.78 µs [1.75, 1.79]    12
-        threads over tasks (same-cpu / free) 1.98 [1.95, 2.01] times 12
-        join                                 800 ns [800, 800]       12
-
-        case             op  time [95 %]           p50  p99  cpu sw/op  n
-        threads/same-cpu hop 1.78 µs [1.75, 1.79] 1.61 3.59 1.71  1.00 12
-        threads/spread   hop 21.9 µs [21.6, 22.0] 19.8 44.1 15.4  1.00 12
-        tasks            hop 899 ns [887, 906]     816 1813  634  1.00 12
-        alone            hop 636 ns [627, 641]     577 1282  448  1.00 12
-
-        one case over or minus another    [95 % interval]          n unlike
-        threads/spread / tasks            24.3 [23.9, 24.7] times 12 spread / free
-        threads/spread − threads/same-cpu 20.1 µs [19.8, 20.3]    12 spread / same-cpu
-        threads/same-cpu − alone          1.14 µs [1.12, 1.16]    12 same-cpu / free
-
-        where the time goes    elapsed user kernel cross waiting, overlap [95 %]
-        threads/same-cpu    µs    1.78 0.31   1.39   0 % 0.08 [0.06, 0.10]
-        threads/spread      µs    21.9 4.37   10.9  99 % 6.58 [6.42, 6.73]
-        tasks               ns     899  180    449   0 % 271 [264, 277]
-        alone               ns     636  127    318   0 % 191 [187, 196]
-
-        case   op   time [95 %]           p50  p99  cpu sw/op  n
-        create hop  9.04 µs [8.92, 9.11] 8.20 18.2 12.6  1.00 12
-               join 800 ns [800, 800]     720 1600    –     – 12
-
-        where the time goes    elapsed user kernel cross waiting, overlap [95 %]
-        create              µs    9.04 7.94   4.52   0 % overlap 3.41 [3.29, 3.54]
-        ");
-    }
-
-    #[test]
-    fn a_case_of_two_groups_is_shown_in_the_one_that_was_run() {
-        let mut manifest = fixtures::manifest();
-        manifest.groups[1].cases.push("tasks".to_owned());
-        let groups_of = |run: SavedRun| {
-            let report = fixtures::report_with(&manifest, &[run]);
-            let groups = report.groups.into_iter();
-            let with = groups.filter(|group| group.cases.iter().any(|case| case.name == "tasks"));
-            with.map(|group| group.name).collect::<Vec<_>>()
-        };
-        let mut run = fixtures::run(1.0);
-        assert_eq!(groups_of(fixtures::run(1.0)), ["hops"]);
-        run.description.details = vec![CaseDetail {
-            case: "tasks".to_owned(),
-            program: "fake".to_owned(),
-            parameters: [].into(),
-            group: Some("creation".to_owned()),
-        }];
-        assert_eq!(groups_of(run), ["creation"]);
-    }
 }

@@ -69,7 +69,7 @@ impl SavedRun {
     /// newest [`MOST_ALIKE`]. All facts of their environments are equal except the boot, and tools
     /// that are not installed in both. Sides of a comparison, which may be other builds, and
     /// unreadable folders are skipped.
-    pub fn alike(folder: &Path) -> Vec<Self> {
+    pub fn alike(folder: &Path) -> Vec<(PathBuf, Self)> {
         let environment = |folder: &Path| -> Option<Environment> {
             let text = document(folder, results::ENVIRONMENT).ok()?;
             let mut environment: Environment = serde_json::from_slice(&text).ok()?;
@@ -94,8 +94,9 @@ impl SavedRun {
             .filter(|of| environment(of).is_some_and(|of| has(&of, &own) && has(&own, &of)))
             .collect();
         folders.sort();
-        let newest = folders.iter().rev().filter_map(|folder| Self::read(folder).ok());
-        newest.filter(|run| run.description.side.is_none()).take(MOST_ALIKE).collect()
+        let newest = folders.into_iter().rev();
+        let runs = newest.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
+        runs.filter(|(_, run)| run.description.side.is_none()).take(MOST_ALIKE).collect()
     }
 
     /// Folders of runs, on machines with this label if given, latest first. Other folders and sides
@@ -161,6 +162,19 @@ impl SavedRun {
         let (invocations, warnings, rejected) = read_lines(records).context(RECORDS)?;
         Ok(Self { description, environment, invocations, warnings, rejected })
     }
+}
+
+/// An optional JSON file of the folder. If it cannot be read, that costs only a warning: the run is
+/// still worth showing.
+pub fn optional<T: DeserializeOwned>(
+    folder: &Path,
+    name: &'static str,
+    warnings: &mut Vec<String>,
+) -> Option<T> {
+    // A dangling link exists, and gets a warning.
+    folder.join(name).symlink_metadata().ok()?;
+    let parsed = document(folder, name).and_then(|bytes| parse_document(&bytes, name));
+    parsed.map_err(|error| warnings.push(format!("{error:#}: not used"))).ok()
 }
 
 /// Opens a file of the folder, without blocking on a named pipe, and reads at most `bound` bytes of

@@ -3,24 +3,21 @@
 
 mod side_by_side;
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output;
 use crate::commands::report::read;
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::sample::Sample;
-use crate::judge::compare::{BetweenRuns, Comparison, Described, Design, Pair, Verdict};
-use crate::judge::environment::{Difference, between_machines};
-use crate::judge::repeat::{Levels, Spread, State, levels};
+use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side, Verdict};
+use crate::judge::environment::{Difference, between_machines, same_machine};
+use crate::judge::repeat::{Figures, figures, largest, reference_ns};
+use crate::judge::report::rows_of;
+use crate::judge::row::Row;
+use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::blocks;
 use crate::store::saved_run::SavedRun;
-
-pub use side_by_side::Side;
-pub use side_by_side::side_by_side;
 
 /// Runs `brigade compare`.
 ///
@@ -28,16 +25,21 @@ pub use side_by_side::side_by_side;
 /// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be built, or
 /// the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    if flags.is_side_by_side() {
+        return side_by_side::compare(flags);
+    }
+    let runs = |names: &[String]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
     let folders = match (&flags.runs[..], &flags.others[..]) {
-        ([], []) => return side_by_side(flags, Side::both(flags)?),
-        ([_, ..], [_, ..]) => [&flags.runs[..], &flags.others],
-        ([first, second], []) => [std::slice::from_ref(first), std::slice::from_ref(second)],
+        ([_, ..], [_, ..]) => [runs(&flags.runs), runs(&flags.others)],
+        ([first, second], []) => [vec![first.into()], vec![second.into()]],
         _ => {
-            let advice = "compare: name two saved runs, or two groups of them: RUN… -- RUN…";
+            let advice = "compare: name two saved runs, two groups of them (RUN… -- RUN…), or give \
+                          --bin, --wrap or --args twice, for the baseline and the candidate";
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    let comparison = of_runs(folders, margin(flags))?.titled(str::to_owned);
+    let manifest = flags.programs.manifest()?;
+    let comparison = of_runs(&manifest, &folders, margin(flags))?;
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))
 }
@@ -46,52 +48,81 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 ///
 /// # Errors
 /// If a folder contains no run.
-fn of_runs(folders: Pair<&[PathBuf]>, margin: f64) -> anyhow::Result<Comparison> {
-    let group = |folders: &[PathBuf]| -> anyhow::Result<Vec<SavedRun>> {
+fn of_runs(
+    manifest: &Manifest,
+    folders: &Pair<Vec<PathBuf>>,
+    margin: f64,
+) -> anyhow::Result<Comparison> {
+    let read_all = |folders: &Vec<PathBuf>| -> anyhow::Result<Vec<SavedRun>> {
         folders.iter().map(|folder| read(folder)).collect()
     };
-    let groups = [group(folders[0])?, group(folders[1])?];
-    let cases = case_names(groups.iter().flatten()).into_iter().map(|name| {
-        (
-            name,
-            groups
-                .each_ref()
-                .map(|group| Sample::of(name, group.iter().map(|run| &run.invocations[..]))),
-        )
+    let groups = [read_all(&folders[0])?, read_all(&folders[1])?];
+    let sides = [0, 1].map(|side| described(&folders[side], &groups[side]));
+    let rows = groups.each_ref().map(|runs| match &runs[..] {
+        [run] if groups.iter().all(|runs| runs.len() == 1) => cases(manifest, run),
+        runs => over_runs(runs.iter().map(|run| cases(manifest, run)).collect()),
     });
-    let (design, between) = match groups.each_ref().map(Vec::as_slice) {
-        [[first], [second]] => (Design::TwoRuns, Some(between(folders, [first, second]))),
-        _ => (Design::Groups, None),
+    let mut comparison = match groups.each_ref().map(Vec::as_slice) {
+        [[first], [second]] => {
+            let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]]);
+            let between = BetweenRuns {
+                correction: correction(first, second),
+                earlier_runs: earlier.iter().map(Vec::len).sum(),
+                largest: largest(&earlier),
+            };
+            Comparison::of(Design::TwoRuns, sides, rows, margin, &between)
+        }
+        _ => Comparison::of(Design::Groups, sides, rows, margin, &BetweenRuns::default()),
     };
-    let described = [0, 1].map(|side| described(folders[side], &groups[side]));
-    let mut comparison = Comparison::of(design, described, cases.collect(), margin, between);
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
 }
 
-/// How much two runs differ for other reasons, estimated from runs of the same build and machine in
-/// the folders next to them.
-fn between(folders: Pair<&[PathBuf]>, runs: Pair<&SavedRun>) -> BetweenRuns {
-    let invocations = runs.map(|run| &run.invocations[..]);
-    let spreads = folders.iter().filter_map(|of| {
-        let alike = SavedRun::alike(of.first()?);
-        let levels: Vec<Levels> = alike.iter().map(|run| levels(&run.invocations)).collect();
-        Spread::of(&levels.iter().collect::<Vec<_>>())
-    });
-    BetweenRuns {
-        states: invocations.map(State::of),
-        spread: spreads.max_by(|a, b| {
-            (a.runs, a.deviation).partial_cmp(&(b.runs, b.deviation)).unwrap_or(Ordering::Equal)
-        }),
-        levels: invocations.map(levels),
-    }
+/// The figure of each case of a run.
+fn cases(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
+    rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next()).collect()
 }
 
-/// The cases of all runs, in the first run's order.
-fn case_names<'a>(runs: impl Iterator<Item = &'a SavedRun>) -> Vec<&'a str> {
-    let mut seen = BTreeSet::new();
-    let names = runs.flat_map(|run| &run.description.cases).map(String::as_str);
-    names.filter(|name| seen.insert(*name)).collect()
+/// The figure of each case over several runs, each of which is one sample.
+fn over_runs(runs: Vec<Vec<Row>>) -> Vec<Row> {
+    let mut by_case: Vec<(String, Vec<Row>)> = Vec::new();
+    for row in runs.into_iter().flatten() {
+        let key = row.key();
+        match by_case.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, rows)) => rows.push(row),
+            None => by_case.push((key, vec![row])),
+        }
+    }
+    by_case.iter().filter_map(|(_, rows)| Row::of_runs(rows)).collect()
+}
+
+/// By what to multiply the candidate's times so that both sides had a machine of one speed: only
+/// for two runs of one machine.
+fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
+    let is_one = same_machine(&first.environment, &second.environment);
+    let [first, second] = [first, second].map(|run| reference_ns(&run.invocations));
+    is_one.then_some(first? / second?)
+}
+
+/// The figures of other runs of either build, which show how much runs of one build differ. If the
+/// two runs are of one build, they show nothing: their difference is in question.
+fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
+    let own: Vec<PathBuf> = folders.iter().filter_map(|of| of.canonicalize().ok()).collect();
+    let mut sets = Vec::new();
+    for folder in folders {
+        let mut alike = SavedRun::alike(folder);
+        let is_one_build = own.iter().all(|of| alike.iter().any(|(folder, _)| folder == of));
+        if is_one_build {
+            alike.retain(|(folder, _)| !own.contains(folder));
+        }
+        if alike.len() > 1 {
+            sets.push(alike.iter().map(|(_, run)| figures(manifest, run)).collect());
+        }
+        if is_one_build {
+            break;
+        }
+    }
+    sets
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.
@@ -106,15 +137,15 @@ fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
     found
 }
 
-fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Described {
+fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Side {
     let ([folder], [run]) = (folders, runs) else {
-        return Described { records: format!("{} runs", folders.len()), ..Described::default() };
+        return Side { records: format!("{} runs", folders.len()), ..Side::default() };
     };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    Described {
+    Side {
         records: absolute.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         revision: run.environment.revision(),
-        ..Described::default()
+        ..Side::default()
     }
 }
 

@@ -9,22 +9,21 @@ use anyhow::Context;
 use harness::cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{exit_after, margin, print};
+use super::{cases as rows_of_cases, exit_after, margin, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::sample::Sample;
-use crate::judge::compare::{Comparison, Described, Design, Pair};
-use crate::manifest::Case;
+use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side};
+use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
-use crate::measure::settings::{Content, write};
 use crate::measure::signals::Signals;
 use crate::plan;
 use crate::plan::{Order, SidesTurn, shared_cpu};
 use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome};
 use crate::store::results::{self, Folder, RunDescription};
+use crate::store::saved_run::SavedRun;
 
 /// The default budget per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
@@ -39,14 +38,15 @@ const MOST_FAILURES: usize = 3;
 ///
 /// # Errors
 /// As [`super::compare`].
-pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<Exit> {
+pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    let variants = Variant::both(flags)?;
     let manifest = flags.programs.manifest()?;
-    let chosen = manifest.chosen(&flags.cases)?;
+    let chosen = manifest.chosen(&flags.runs)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&parent)?;
     let mut session = Session::begin(&manifest)?;
     let (possible, _) = session.capabilities.divide(chosen.clone());
-    let binaries = binaries(sides.each_ref(), &possible, &mut session)?;
+    let binaries = binaries(variants.each_ref(), &possible, &mut session)?;
     let (cases, skipped) = session.capabilities.divide(chosen);
     let signals = &mut session.signals;
 
@@ -57,13 +57,13 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
         rounds: flags.rounds.unwrap_or(MOST_ROUNDS),
         seed: flags.seed.unwrap_or_else(plan::random_seed),
         skipped: skipped.clone(),
-        ..described(&manifest, &cases, &flags.cases)
+        ..described(&manifest, &cases, &flags.runs)
     };
     let folders = folders(&parent, &label, &description, &environment)?;
     let mut measuring = Measuring {
         failures: vec![[0, 0]; cases.len()],
         cases,
-        sides,
+        variants,
         flags: &of_all,
         rounds: description.rounds,
         budget: budget(flags, description.cases.len()),
@@ -77,8 +77,7 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
     measuring.measure(description.seed, signals)?;
     signals.exit_on_next_stop();
 
-    let comparison = measuring.comparison(&environment, margin(flags));
-    let mut comparison = comparison.titled(str::to_owned);
+    let mut comparison = measuring.comparison(&manifest, &description, &environment, margin(flags));
     comparison.not_compared.splice(..0, skipped);
     print(&comparison, flags)?;
     if signals.stops() > 0 {
@@ -92,7 +91,7 @@ pub fn side_by_side(flags: &CompareFlags, sides: Pair<Side>) -> anyhow::Result<E
 fn budget(flags: &CompareFlags, cases: usize) -> Duration {
     let default = SECONDS_FOR_A_CASE * cases as f64;
     let default = if flags.rounds.is_some() { f64::INFINITY } else { default };
-    Duration::try_from_secs_f64(flags.budget.unwrap_or(default)).unwrap_or(Duration::MAX)
+    Duration::try_from_secs_f64(flags.time.unwrap_or(default)).unwrap_or(Duration::MAX)
 }
 
 /// Creates a folder for each side, like a run's.
@@ -121,7 +120,7 @@ fn progress() -> ProgressBar {
 /// A comparison in progress.
 struct Measuring<'a> {
     cases: Vec<&'a Case>,
-    sides: Pair<Side>,
+    variants: Pair<Variant>,
     /// Flags of every invocation, added to those of its case and side.
     flags: &'a [String],
     rounds: u32,
@@ -173,13 +172,12 @@ impl Measuring<'_> {
         self.progress.set_position((1000.0 * spent.max(done)) as u64);
         self.progress.set_message(format!("round {round}, {}", case.name));
         for side in turn.sides {
-            let Side { under, with, .. } = &self.sides[side];
-            let flags = [self.flags, with.as_slice()].concat();
+            let Variant { wrap: under, args, .. } = &self.variants[side];
+            let flags = [self.flags, args.as_slice()].concat();
             let binary = &self.binaries[side][&case.program];
             // A wrapper command may place the program itself.
             let shared_cpu = under.is_empty().then(|| shared_cpu(round, &self.cpus)).flatten();
             let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
-            self.sides[side].set()?;
             let invocation = invoke(&job, signals);
             self.folders[side].append(&invocation)?;
             let failed = &mut self.failures[turn.case][side];
@@ -198,77 +196,71 @@ impl Measuring<'_> {
     }
 
     /// Compares the measurements.
-    fn comparison(&self, environment: &Environment, margin: f64) -> Comparison {
-        let described = [0, 1].map(|side| {
+    fn comparison(
+        &self,
+        manifest: &Manifest,
+        description: &RunDescription,
+        environment: &Environment,
+        margin: f64,
+    ) -> Comparison {
+        let sides = [0, 1].map(|side| {
             let name = self.folders[side].path().file_name().unwrap_or_default().to_string_lossy();
-            self.sides[side].described(name.into_owned(), environment)
+            self.variants[side].described(name.into_owned(), environment)
         });
-        let cases = self.cases.iter().map(|case| {
-            let sides = self.invocations.each_ref();
-            (&*case.name, sides.map(|side| Sample::of(&case.name, [&side[..]])))
+        let rows = self.invocations.each_ref().map(|invocations| {
+            let mut saved = SavedRun::new(description.clone(), environment.clone());
+            saved.invocations.clone_from(invocations);
+            rows_of_cases(manifest, &saved)
         });
-        Comparison::of(Design::SideBySide, described, cases.collect(), margin, None)
+        Comparison::of(Design::SideBySide, sides, rows, margin, &BetweenRuns::default())
     }
 }
 
-/// The baseline or the candidate.
+/// How the baseline or the candidate runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Side {
+struct Variant {
     /// Its `brigade`, or a folder of binaries; `None` for this one.
-    pub build: Option<PathBuf>,
+    build: Option<PathBuf>,
+    /// Whether the other variant has another build.
+    is_other_binary: bool,
     /// The command that runs its programs; empty to run them directly.
-    pub under: Vec<String>,
-    /// Flags of its programs, added to those of the case and the profile.
-    pub with: Vec<String>,
-    /// A machine setting in words, and the values to write before each invocation.
-    pub setting: Option<(String, Vec<Content>)>,
+    wrap: Vec<String>,
+    /// Flags of its programs, added to those of the case.
+    args: Vec<String>,
 }
 
-impl Side {
+impl Variant {
     /// Reads baseline and candidate from the flags.
     ///
     /// # Errors
-    /// [`UsageError`] if no flag is given twice, or one cannot be parsed.
-    pub fn both(flags: &CompareFlags) -> anyhow::Result<Pair<Self>> {
-        let given = [flags.bin.len(), flags.under.len(), flags.with.len()];
-        if !given.contains(&2) {
-            let advice = "compare: name the folders of two saved runs, or give --bin, --under or \
-                          --with twice, for the baseline and the candidate";
-            return Err(UsageError(advice.to_owned()).into());
-        }
-        let [first, second] = each("--bin", &flags.bin)?;
-        let [first_under, second_under] = each("--under", &flags.under)?;
-        let [first_with, second_with] = each("--with", &flags.with)?;
-        let side = |build, under: Option<String>, with: Option<String>| {
-            anyhow::Ok(Self {
-                build,
-                under: wrapper(&under.unwrap_or_default())?,
-                with: words("--with", &with.unwrap_or_default())?,
-                setting: None,
+    /// [`UsageError`] if a flag is given more than twice, or cannot be parsed.
+    fn both(flags: &CompareFlags) -> Result<Pair<Self>, UsageError> {
+        let builds = each("--bin", &flags.bin)?;
+        let wraps = each("--wrap", &flags.wrap)?;
+        let args = each("--args", &flags.args)?;
+        let is_other_binary = builds[0] != builds[1];
+        let variant = |side: usize| {
+            Ok(Self {
+                build: builds[side].clone(),
+                is_other_binary,
+                wrap: wrapper(wraps[side].as_deref().unwrap_or_default())?,
+                args: words("--args", args[side].as_deref().unwrap_or_default())?,
             })
         };
-        Ok([side(first, first_under, first_with)?, side(second, second_under, second_with)?])
+        Ok([variant(0)?, variant(1)?])
     }
 
     /// Describes the side, whose records are in the folder `records`. The
     /// manifest's programs were built in `workspace`.
-    pub fn described(&self, records: String, workspace: &Environment) -> Described {
+    fn described(&self, records: String, workspace: &Environment) -> Side {
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
-        Described {
+        Side {
             records,
             revision: self.build.is_none().then(|| workspace.revision()).flatten(),
-            under: shared(&self.under),
-            with: shared(&self.with),
-            setting: self.setting.as_ref().map(|(text, _)| text.clone()),
+            wrap: shared(&self.wrap),
+            args: shared(&self.args),
+            other_binary: self.is_other_binary,
         }
-    }
-
-    /// Applies this side's setting to the machine.
-    ///
-    /// # Errors
-    /// If a setting cannot be written.
-    pub fn set(&self) -> anyhow::Result<()> {
-        self.setting.as_ref().map_or(Ok(()), |(_, contents)| write(contents))
     }
 }
 
@@ -288,7 +280,7 @@ fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Pair<Option<T>>, UsageError
 /// Splits a command that runs the programs. If it begins with an assignment
 /// such as `LANG=C`, `env` is put in front.
 fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
-    let mut words = words("--under", command)?;
+    let mut words = words("--wrap", command)?;
     if words.first().is_some_and(|word| is_assignment(word)) {
         words.insert(0, "env".to_owned());
     }
@@ -313,13 +305,13 @@ fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
 ///
 /// # Errors
 /// [`UsageError`] if a folder lacks a binary; otherwise if the build fails.
-pub fn binaries(
-    sides: Pair<&Side>,
+fn binaries(
+    sides: Pair<&Variant>,
     cases: &[&Case],
     session: &mut Session,
 ) -> anyhow::Result<Pair<Executables>> {
     let own = session.binaries(cases)?;
-    let of = |side: &Side| match &side.build {
+    let of = |side: &Variant| match &side.build {
         None => Ok(own.clone()),
         Some(build) => executables::executables_in(build, session.manifest, cases, &own)
             .with_context(|| format!("--bin: looking for programs in {}", build.display())),
@@ -336,30 +328,31 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    fn flags(bin: &[&str], under: &[&str], with: &[&str]) -> CompareFlags {
+    fn flags(bin: &[&str], wrap: &[&str], args: &[&str]) -> CompareFlags {
         CompareFlags {
             bin: bin.iter().map(PathBuf::from).collect(),
-            under: strings(under),
-            with: strings(with),
+            wrap: strings(wrap),
+            args: strings(args),
             ..CompareFlags::default()
         }
     }
 
     #[test]
     fn a_flag_given_once_applies_to_both_sides() {
-        let sides = Side::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
-        let side = |folder: &str| Side {
+        let variants = Variant::both(&flags(&["old", "new"], &["taskset -c 1"], &[])).unwrap();
+        let variant = |folder: &str| Variant {
             build: Some(folder.into()),
-            under: strings(&["taskset", "-c", "1"]),
-            ..Side::default()
+            is_other_binary: true,
+            wrap: strings(&["taskset", "-c", "1"]),
+            args: Vec::new(),
         };
-        assert_eq!(sides, [side("old"), side("new")]);
+        assert_eq!(variants, [variant("old"), variant("new")]);
     }
 
     #[test]
     fn words_are_split_as_a_shell_does() {
-        let sides = Side::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
-        assert_eq!(sides[0].with, strings(&["--work", "5", "--name", "a b"]));
-        assert_eq!(sides[1], Side::default());
+        let sides = Variant::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
+        assert_eq!(sides[0].args, strings(&["--work", "5", "--name", "a b"]));
+        assert_eq!(sides[1], Variant::default());
     }
 }

@@ -1,10 +1,10 @@
-//! What kept the tasks of a case from running, pooled over its processes so that short ones count,
+//! What kept the tasks of a run from running, pooled over its processes so that short ones count,
 //! too: other processes, the hypervisor, CPU quotas, stops, and an unexplained rest.
 
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::interference::Sampled;
+use super::row::Used;
 
 /// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
@@ -27,7 +27,7 @@ const GAP_LAPS: u64 = 20;
 /// Shares of the time of the CPUs available to the tasks, over several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Taken {
+pub struct LostTime {
     /// Used by other processes, kernel threads and interrupts; `null` if the kernel does not count
     /// it.
     pub others: Option<f64>,
@@ -64,7 +64,7 @@ struct Account {
 }
 
 impl Account {
-    fn of(run: &Sampled) -> Option<Self> {
+    fn of(run: &Used) -> Option<Self> {
         let record = run.record;
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
@@ -124,8 +124,8 @@ impl Account {
         Self { others: Some(others), variance: 0.0, unexplained, ..self }
     }
 
-    fn shares(self) -> Taken {
-        Taken {
+    fn shares(self) -> LostTime {
+        LostTime {
             others: self.others.map(|others| others.max(0.0) / self.all),
             resolution: self.noise() / self.all,
             stolen: self.stolen.map(|stolen| stolen / self.all),
@@ -161,11 +161,11 @@ fn gap_ns(record: &Record) -> f64 {
     if is_far { (laps.max_ns - laps.p50_ns) as f64 } else { 0.0 }
 }
 
-impl Taken {
-    /// What was taken from the processes of these cases together; `None` if no record has the
+impl LostTime {
+    /// The time that the processes of these cases lost together; `None` if no record has the
     /// length of its span.
-    pub fn from<'a>(cases: impl IntoIterator<Item = &'a [Sampled<'a>]>) -> Option<Self> {
-        let of_case = |runs: &[Sampled]| {
+    pub fn from<'a>(cases: impl IntoIterator<Item = &'a [Used<'a>]>) -> Option<Self> {
+        let of_case = |runs: &[Used]| {
             Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
         };
         Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
@@ -177,24 +177,19 @@ impl Taken {
         let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
         seen + known + self.unexplained
     }
-
-    /// Whether it must be reported.
-    pub fn is_notable(&self) -> bool {
-        self.share() > NOTABLE || self.throttled_periods.is_some_and(|[used_up, _]| used_up > 0)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::interference::sample_of;
+    use crate::judge::row::used;
     use crate::store::fixtures::Sample;
     use crate::store::invocation::Invocation;
 
     const MS: f64 = 1e6;
 
     /// Twelve processes of 50 ms.
-    fn processes(change: impl Fn(usize, &mut Invocation)) -> Option<Taken> {
+    fn processes(change: impl Fn(usize, &mut Invocation)) -> Option<LostTime> {
         let mut all: Vec<_> =
             (1..=12).map(|round| Sample::hop(100.0).in_round("ring", round)).collect();
         for (index, invocation) in all.iter_mut().enumerate() {
@@ -206,7 +201,7 @@ mod tests {
             change(index, invocation);
         }
         let all: Vec<&Invocation> = all.iter().collect();
-        Taken::from([sample_of(&all).as_slice()])
+        LostTime::from([used(&all).as_slice()])
     }
 
     /// Makes it use this much CPU time, including the reading of its counters.
@@ -224,7 +219,7 @@ mod tests {
     #[test]
     fn on_a_quiet_machine_nothing_is_taken() {
         let quiet = processes(|_, _| {}).unwrap();
-        assert_eq!((rounded(quiet.share()), quiet.is_notable()), (0.0, false));
+        assert_eq!(rounded(quiet.share()), 0.0);
     }
 
     /// Each process loses far less than two clock ticks.
@@ -238,7 +233,7 @@ mod tests {
         });
         let found = found.unwrap();
         assert_eq!((found.others.map(rounded), rounded(found.unexplained)), (Some(0.1), 0.0));
-        assert!(found.is_notable());
+        assert!(found.share() > NOTABLE);
     }
 
     #[test]
@@ -252,9 +247,9 @@ mod tests {
             });
             found.unwrap()
         };
-        assert!(!with(0).is_notable());
+        assert!(with(0).share() <= NOTABLE);
         let busy = with(30_000_000);
-        assert_eq!((busy.others.map(rounded), busy.is_notable()), (Some(0.3), true));
+        assert_eq!(busy.others.map(rounded), Some(0.3));
         assert!(busy.resolution < 0.1, "{busy:?}");
     }
 

@@ -1,0 +1,433 @@
+//! A comparison: two lists of rows and a column of ratios. The committed schema,
+//! `brigade/comparison.schema.json`, is generated from these types; a test compares the two.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::environment::Difference;
+use super::row::{Quantity, Row};
+use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, ratio};
+use crate::store::results::Skipped;
+
+/// Version of [`Comparison`]'s schema, `major.minor`.
+pub const SCHEMA_VERSION: &str = "2.0";
+
+/// The confidence of each interval between two saved runs.
+const BETWEEN_RUNS: f64 = 0.99;
+
+/// A difference between two saved runs must exceed the largest one between runs of one build this
+/// many times (as logarithms): docs/STATISTICS.md has false verdicts and power on recorded runs.
+const BEYOND_EARLIER: f64 = 1.5;
+
+/// The two sides of a comparison: the baseline, then the candidate.
+pub type Pair<T> = [T; 2];
+
+/// A baseline and a candidate, case by case. In every pair of values the baseline's comes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Comparison {
+    /// Schema version of this object, `major.minor`.
+    pub schema_version: String,
+    /// How they were measured.
+    pub design: Design,
+    /// Baseline and candidate.
+    pub sides: Pair<Side>,
+    /// The confidence of each interval.
+    pub confidence: f64,
+    /// The largest difference that does not matter, as a share.
+    pub margin: f64,
+    /// By what the candidate's times are multiplied for the state of the machine; `null` unless both
+    /// runs are of one machine.
+    pub correction: Option<f64>,
+    /// Runs of either build that show how much runs differ.
+    pub earlier_runs: usize,
+    /// How the conditions differ.
+    pub environment_differences: Vec<Difference>,
+    /// The cases that both measured.
+    pub cases: Vec<Compared>,
+    /// The cases that could not be compared.
+    pub not_compared: Vec<Skipped>,
+}
+
+/// How baseline and candidate were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// In the same rounds, in balanced order: each round is one sample.
+    SideBySide,
+    /// In two runs, one after the other: each process is one sample.
+    TwoRuns,
+    /// In two groups of runs: each run is one sample.
+    Groups,
+}
+
+/// Describes the baseline or the candidate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Side {
+    /// The folder with its records, or the number of folders.
+    pub records: String,
+    /// The commit from which its programs were built, with `+` if files differed from it; `null` if
+    /// unknown.
+    pub revision: Option<String>,
+    /// The command around its programs, word by word; paths are cut to their last part.
+    pub wrap: Vec<String>,
+    /// Flags of its programs, added to those of the case.
+    pub args: Vec<String>,
+    /// Whether the other side has another binary.
+    pub other_binary: bool,
+}
+
+/// One case of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Compared {
+    /// The case's rows.
+    pub rows: Pair<Row>,
+    /// The candidate's figure divided by the baseline's, times the correction.
+    pub ratio: Estimate,
+    /// The largest ratio between runs of one build; `null` if none is known.
+    pub earlier: Option<f64>,
+    /// The verdict on the ratio.
+    pub verdict: Verdict,
+}
+
+/// The candidate compared with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It takes less time.
+    Faster,
+    /// It takes more time.
+    Slower,
+    /// The difference is smaller than the margin.
+    Same,
+    /// The sample is too small or too noisy to decide.
+    Unresolved,
+}
+
+/// What is known about two saved runs apart from their rows.
+#[derive(Debug, Default)]
+pub struct BetweenRuns<'a> {
+    /// By what to multiply the candidate's times.
+    pub correction: Option<f64>,
+    /// The number of runs behind `largest`.
+    pub earlier_runs: usize,
+    /// The largest ratio between runs of one build, by case.
+    pub largest: BTreeMap<&'a str, f64>,
+}
+
+impl Comparison {
+    /// Compares the cases that both sides measured, matched by program and parameters, or by name
+    /// where flags of a side change these.
+    pub fn of(
+        design: Design,
+        sides: Pair<Side>,
+        [baseline, candidate]: Pair<Vec<Row>>,
+        margin: f64,
+        between: &BetweenRuns,
+    ) -> Self {
+        let id = |row: &Row| match design {
+            Design::SideBySide => row.case.clone(),
+            _ => row.key(),
+        };
+        let mut others: BTreeMap<String, Row> =
+            candidate.into_iter().map(|row| (id(&row), row)).collect();
+        let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
+        for row in baseline {
+            match others.remove(&id(&row)) {
+                Some(other) => pairs.push([row, other]),
+                None => not_compared.push(lacking(&row, "candidate")),
+            }
+        }
+        not_compared.extend(others.values().map(|row| lacking(row, "baseline")));
+        let mut comparison = Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            design,
+            sides,
+            confidence: match design {
+                Design::TwoRuns => BETWEEN_RUNS,
+                // All intervals together have 95 %, by Bonferroni's inequality.
+                _ => 1.0 - (1.0 - CONFIDENCE) / pairs.len().max(1) as f64,
+            },
+            margin,
+            correction: between.correction,
+            earlier_runs: between.earlier_runs,
+            environment_differences: Vec::new(),
+            cases: Vec::new(),
+            not_compared,
+        };
+        for rows in pairs {
+            match comparison.ratio(&rows) {
+                Ok(ratio) => {
+                    let earlier = between.largest.get(&*rows[0].key()).copied();
+                    let verdict = comparison.verdict(&ratio, earlier);
+                    comparison.cases.push(Compared { rows, ratio, earlier, verdict });
+                }
+                Err(reason) => {
+                    let case = rows[0].case.clone();
+                    comparison.not_compared.push(Skipped { case, reason });
+                }
+            }
+        }
+        comparison
+    }
+
+    /// The quotient of the figures of one case, or why there is none.
+    fn ratio(&self, [first, second]: &Pair<Row>) -> Result<Estimate, String> {
+        for (row, side) in [(first, "baseline"), (second, "candidate")] {
+            if row.figure.is_none() {
+                let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+                return Err(format!("the {side} has not measured it{error}"));
+            }
+        }
+        let measured = [first, second].map(|of| (&of.measurement, &of.operation));
+        if measured[0] != measured[1] {
+            let [one, other] = measured.map(|(name, operation)| format!("{name} of {operation}"));
+            return Err(format!("the baseline measures {one}, the candidate {other}"));
+        }
+        let ratio = match self.design {
+            Design::SideBySide => {
+                let sides = [second, first].map(Row::by_round);
+                ratio(&sides[0], &sides[1], self.confidence, Rounds::Independent)
+            }
+            Design::TwoRuns => {
+                let sides = [second, first].map(|row| Estimate::at(self.confidence, &row.values()));
+                sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
+            }
+            Design::Groups => {
+                let sides = [second, first]
+                    .map(|row| Estimate::of_independent(self.confidence, &row.values()));
+                sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
+            }
+        };
+        let ratio = ratio.ok_or("a figure is not above 0")?;
+        // Memory does not depend on the machine's speed.
+        let times = first.unit == Quantity::Nanoseconds;
+        let correction = self.correction.filter(|_| times).unwrap_or(1.0);
+        Ok(ratio.map(|ratio| ratio * correction))
+    }
+
+    fn verdict(&self, ratio: &Estimate, earlier: Option<f64>) -> Verdict {
+        let verdict = Verdict::of(ratio, self.margin);
+        if self.design != Design::TwoRuns {
+            return verdict;
+        }
+        let Some(earlier) = earlier else { return Verdict::Unresolved };
+        let size = ratio.value.ln().abs();
+        let is_beyond = size > self.margin.ln_1p() && size > BEYOND_EARLIER * earlier.ln().abs();
+        match verdict {
+            Verdict::Slower | Verdict::Faster if !is_beyond => Verdict::Unresolved,
+            verdict => verdict,
+        }
+    }
+
+    /// How many cases have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.cases.iter().filter(|case| case.verdict == verdict).count()
+    }
+}
+
+fn lacking(row: &Row, side: &str) -> Skipped {
+    Skipped { case: row.case.clone(), reason: format!("the {side} has not measured it") }
+}
+
+impl Verdict {
+    /// The verdict on a ratio. `margin` is the largest difference that does not matter, as a share:
+    /// 0.03 for ratios of 1/1.03 to 1.03.
+    ///
+    /// An interval inside the margin is *same*, even if it excludes 1: the difference is certain
+    /// but does not matter. Any other that excludes 1 is *faster* or *slower*. Without an interval
+    /// the case is unresolved.
+    pub fn of(ratio: &Estimate, margin: f64) -> Self {
+        let Some(Interval { low, high }) = ratio.interval else { return Self::Unresolved };
+        let most = 1.0 + margin;
+        if 1.0 / most <= low && high <= most {
+            Self::Same
+        } else if high < 1.0 {
+            Self::Faster
+        } else if low > 1.0 {
+            Self::Slower
+        } else {
+            Self::Unresolved
+        }
+    }
+
+    /// The verdict as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Unresolved => "unresolved",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::repeat::{Figures, Repeat, largest};
+    use crate::judge::row::{Process, ProcessOutcome};
+    use crate::judge::statistics::DEVIATE;
+
+    #[test]
+    fn the_verdict_depends_on_where_the_interval_lies() {
+        for (low, high, expected) in [
+            (0.98, 1.02, Verdict::Same),
+            (1.0 / 1.03, 0.99, Verdict::Same),
+            (1.01, 1.031, Verdict::Slower),
+            (0.97, 0.99, Verdict::Faster),
+            (1.0, 1.5, Verdict::Unresolved),
+            (0.98, 1.04, Verdict::Unresolved),
+        ] {
+            let interval = Some(Interval { low, high });
+            let ratio = Estimate { value: f64::midpoint(low, high), interval, count: 9 };
+            assert_eq!(Verdict::of(&ratio, 0.03), expected, "[{low}, {high}]");
+        }
+        let none = Estimate { value: 9.0, interval: None, count: 4 };
+        assert_eq!(Verdict::of(&none, 0.03), Verdict::Unresolved);
+    }
+
+    /// A case of processes in rounds 1, 2 … with these figures.
+    fn row(case: &str, values: impl IntoIterator<Item = f64>) -> Row {
+        let process = |(round, value)| Process {
+            round,
+            started_at: String::new(),
+            outcome: ProcessOutcome::Used,
+            value: Some(value),
+        };
+        let processes: Vec<Process> = (1..).zip(values).map(process).collect();
+        let values: Vec<f64> = processes.iter().filter_map(|of| of.value).collect();
+        let figure = Estimate::of(&values);
+        Row { case: case.to_owned(), program: case.to_owned(), figure, processes, ..Row::default() }
+    }
+
+    fn compared(design: Design, values: [[f64; 12]; 2], between: &BetweenRuns) -> Comparison {
+        let rows = values.map(|values| vec![row("ring", values)]);
+        Comparison::of(design, Default::default(), rows, 0.03, between)
+    }
+
+    const SCATTER: [f64; 12] =
+        [1.0, 0.99, 1.01, 1.004, 0.996, 1.002, 0.998, 1.006, 0.994, 1.0, 1.001, 0.999];
+
+    #[test]
+    fn saved_runs_get_a_verdict_only_beyond_what_runs_of_one_build_differ() {
+        let values = [SCATTER, SCATTER.map(|value| value * 1.2)];
+        let verdict = |earlier: Option<f64>, correction: Option<f64>| {
+            let key = row("ring", []).key();
+            let largest = earlier.map(|ratio| (&*key, ratio)).into_iter().collect();
+            let between = BetweenRuns { correction, earlier_runs: 2, largest };
+            let found = compared(Design::TwoRuns, values, &between);
+            (found.cases[0].verdict, found.cases[0].ratio.value)
+        };
+        assert_eq!(verdict(None, None).0, Verdict::Unresolved);
+        assert_eq!(verdict(Some(1.02), None).0, Verdict::Slower);
+        assert_eq!(verdict(Some(1.15), None).0, Verdict::Unresolved, "1.15 ^ 1.5 > 1.2");
+        let (corrected, ratio) = verdict(Some(1.001), Some(1.0 / 1.2));
+        assert_eq!(corrected, Verdict::Same);
+        assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+    }
+
+    #[test]
+    fn sides_that_measure_something_else_are_not_compared() {
+        let mut rows = [SCATTER, SCATTER].map(|values| vec![row("ring", values)]);
+        rows[1][0].operation = "join".to_owned();
+        rows[0].push(row("only", [1.0]));
+        rows[1].push(row("failed", []));
+        rows[0].push(row("failed", [1.0]));
+        let none = BetweenRuns::default();
+        let found = Comparison::of(Design::SideBySide, Default::default(), rows, 0.03, &none);
+        let cases: Vec<&str> = found.not_compared.iter().map(|of| &*of.case).collect();
+        assert_eq!((found.cases.len(), cases), (0, vec!["only", "ring", "failed"]));
+    }
+
+    /// One of six runs of one build: docs/STATISTICS.md says which.
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        reference_ns: f64,
+        /// The figures by case and round.
+        cases: BTreeMap<String, BTreeMap<u32, f64>>,
+    }
+
+    fn six_runs() -> Vec<Recorded> {
+        serde_json::from_str(include_str!("statistics/fixtures/six-runs.json")).unwrap()
+    }
+
+    fn rows(run: &Recorded, slower: f64) -> Vec<Row> {
+        let cases = run.cases.iter();
+        cases.map(|(case, of)| row(case, of.values().map(|value| value * slower))).collect()
+    }
+
+    fn figures(run: &Recorded) -> Figures {
+        rows(run, 1.0).into_iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
+    }
+
+    /// Runs `first` and `second`, this much slower, compared with the help of the other four.
+    fn of_pair(runs: &[Recorded], [first, second]: [usize; 2], slower: f64) -> Comparison {
+        let others = runs.iter().enumerate().filter(|(at, _)| ![first, second].contains(at));
+        let others = [others.map(|(_, run)| figures(run)).collect::<Vec<_>>()];
+        let between = BetweenRuns {
+            correction: Some(runs[first].reference_ns / runs[second].reference_ns),
+            earlier_runs: 4,
+            largest: largest(&others),
+        };
+        let rows = [rows(&runs[first], 1.0), rows(&runs[second], slower)];
+        Comparison::of(Design::TwoRuns, Default::default(), rows, 0.03, &between)
+    }
+
+    #[test]
+    fn verdicts_on_runs_of_one_build_are_not_false_and_a_planted_change_is_found() {
+        let runs = six_runs();
+        let mut pairs = Vec::new();
+        for first in 0..runs.len() {
+            pairs.extend((0..runs.len()).filter(|of| *of != first).map(|of| [first, of]));
+        }
+        let changed = |comparison: &Comparison| {
+            comparison.count(Verdict::Slower) + comparison.count(Verdict::Faster)
+        };
+        // A pair in either order is one comparison.
+        let of_one_build = pairs.iter().filter(|[first, second]| first < second);
+        let falsely = of_one_build.filter(|of| changed(&of_pair(&runs, **of, 1.0)) > 0).count();
+        println!("false verdicts in {falsely} of 15 comparisons");
+        assert!(falsely <= 1, "{falsely}");
+        for (slower, least) in [(1.05, 0.2), (1.1, 0.4), (1.2, 0.6), (1.4, 0.8)] {
+            let (mut found, mut all) = (0, 0);
+            for pair in &pairs {
+                let comparison = of_pair(&runs, *pair, slower);
+                found += comparison.count(Verdict::Slower);
+                all += comparison.cases.len();
+            }
+            let share = found as f64 / all as f64;
+            println!("{:.0} % slower: found in {:.0} %", 100.0 * (slower - 1.0), 100.0 * share);
+            assert!(share >= least, "{slower}: {share}");
+        }
+    }
+
+    #[test]
+    fn figures_of_two_runs_agree_within_what_other_runs_show() {
+        let runs: Vec<Figures> = six_runs().iter().map(figures).collect();
+        let (mut beyond, mut alone, mut all) = (0, 0, 0);
+        for first in 0..runs.len() {
+            for second in first + 1..runs.len() {
+                let known = Repeat::of(&runs).unwrap().deviation * 2_f64.sqrt();
+                for (case, one) in &runs[first] {
+                    let Some(other) = runs[second].get(case) else { continue };
+                    let difference = (other.value / one.value).ln().abs();
+                    let error = one.log_error().unwrap().hypot(other.log_error().unwrap());
+                    all += 1;
+                    alone += usize::from(difference > DEVIATE * error);
+                    beyond += usize::from(difference > DEVIATE * error.hypot(known));
+                }
+            }
+        }
+        let [alone, beyond] = [alone, beyond].map(|count| count as f64 / all as f64);
+        println!(
+            "beyond 1.96 by intervals {alone:.3}, with the difference between runs {beyond:.3}"
+        );
+        assert!(alone < 0.1 && beyond <= 0.06, "{alone} {beyond}");
+    }
+}

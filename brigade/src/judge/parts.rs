@@ -1,0 +1,148 @@
+//! Where the time of an operation goes: elapsed = user + kernel + waiting − overlap, and waiting =
+//! idle + waking + queued + stolen + rest. The kernel counts the CPU time of the whole process, so
+//! the wall time covers the same span: all phases of a lap, and the time between laps.
+
+use harness::record::{IdleState, Record};
+use serde::{Deserialize, Serialize};
+
+use super::row::{Used, median_of};
+
+/// How far the kernel's count of CPU time may differ from the wall time of a process that never
+/// waits, as a share: the two are not read at the same moment.
+const RESOLUTION: f64 = 0.01;
+
+/// The parts of an operation's time, in nanoseconds: elapsed and CPU time are medians over
+/// processes, and their difference is waiting or overlap. They add up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Parts {
+    /// Wall time from the start of the first lap to the end of the last one.
+    pub elapsed_ns: f64,
+    /// CPU time in user space.
+    pub user_ns: f64,
+    /// CPU time in the kernel.
+    pub kernel_ns: f64,
+    /// Wall time in which no thread of the process ran, less any overlap.
+    pub waiting_ns: f64,
+    /// CPU time beyond the wall time: threads ran simultaneously.
+    pub overlap_ns: f64,
+    /// Reasons for the waiting; `null` if the kernel does not report them.
+    pub waiting_for: Option<WaitingFor>,
+    /// How often a CPU entered an idle state, per operation.
+    pub idle_entries: Option<f64>,
+    /// How often a CPU interrupted another to run something, per operation.
+    pub interrupts: Option<f64>,
+    /// Share of traced hops whose ends ran on different CPUs, 0 to 1.
+    pub crossing_share: Option<f64>,
+}
+
+/// Reasons for an operation's waiting, in nanoseconds. They add up to it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WaitingFor {
+    /// All CPUs were in an idle state.
+    pub idle_ns: f64,
+    /// CPUs were entering or leaving an idle state: neither in one nor running a task.
+    pub waking_ns: f64,
+    /// A task was ready and waited for its CPU.
+    pub queued_ns: f64,
+    /// The hypervisor ran others.
+    pub stolen_ns: f64,
+    /// The remainder.
+    pub rest_ns: f64,
+}
+
+impl Parts {
+    /// The parts of the time in these processes; `None` if no record contains CPU time.
+    pub fn of(used: &[Used]) -> Option<Self> {
+        let elapsed_ns = median_of(used, elapsed_ns)?;
+        let cpu = |record: &Record| {
+            let cpu = record.cpu.as_ref()?;
+            Some((cpu.user_ns_per_operation, cpu.system_ns_per_operation))
+        };
+        let cpu_ns = median_of(used, |record| cpu(record).map(|(user, kernel)| user + kernel))?;
+        let share = median_of(used, |record| {
+            let (user, kernel) = cpu(record)?;
+            (user + kernel > 0.0).then(|| user / (user + kernel))
+        });
+        let user_ns = cpu_ns * share.unwrap_or(0.0);
+        let rest = elapsed_ns - cpu_ns;
+        let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
+        // On one CPU nothing overlaps; any difference comes from the clocks.
+        let can_overlap = used.iter().any(|of| of.record.affinity.len() != 1);
+        let waiting_ns = rest.max(0.0);
+        Some(Self {
+            elapsed_ns,
+            user_ns,
+            kernel_ns: cpu_ns - user_ns,
+            waiting_ns,
+            overlap_ns: if can_overlap { (-rest).max(0.0) } else { 0.0 },
+            waiting_for: WaitingFor::of(used, waiting_ns),
+            idle_entries: median_of(used, idle_entries),
+            interrupts: median_of(used, interrupts),
+            crossing_share: median_of(used, |record| record.switches?.cross_cpu_share),
+        })
+    }
+}
+
+impl WaitingFor {
+    /// What explains this waiting; `None` if no record has the reasons.
+    ///
+    /// The kernel's counts overlap: a task woken for an idle CPU counts as runnable until the CPU
+    /// is awake, and time stolen from a sleeping CPU is idle time. So each reason only explains
+    /// what those before it leave.
+    fn of(used: &[Used], waiting_ns: f64) -> Option<Self> {
+        let found = |record: &Record, of: fn(&Record) -> Option<f64>| of(record);
+        let mut rest_ns = waiting_ns;
+        let mut explain = |of: fn(&Record) -> Option<f64>| {
+            let explained = median_of(used, |record| found(record, of))?.min(rest_ns);
+            rest_ns -= explained;
+            Some(explained)
+        };
+        let idle_ns = explain(|record| record.waiting.as_ref()?.idle_ns_per_operation)?;
+        let waking_ns = explain(waking_ns)?;
+        let queued_ns = explain(|record| record.waiting.as_ref()?.runnable_ns_per_operation)?;
+        let stolen_ns = explain(|record| {
+            Some(record.interference.steal_ns.unwrap_or(0) as f64 / operations(record)?)
+        })?;
+        Some(Self { idle_ns, waking_ns, queued_ns, stolen_ns, rest_ns })
+    }
+}
+
+/// CPU time per operation that was neither in an idle state nor a task's, over all CPUs: kernel
+/// work before and after a CPU sleeps. 0 if no CPU went idle.
+fn waking_ns(record: &Record) -> Option<f64> {
+    let cpu = record.cpu.as_ref()?;
+    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
+    let sum = |figure: fn(&IdleState) -> f64| states.iter().map(figure).sum::<f64>();
+    if sum(|state| state.entries_per_operation) == 0.0 {
+        return Some(0.0);
+    }
+    let others = record.interference.others_cpu_ns.unwrap_or(0) as f64 / operations(record)?;
+    let all = record.affinity.len() as f64 * elapsed_ns(record)?;
+    let tasks = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
+    Some((all - sum(|state| state.ns_per_operation) - tasks - others).max(0.0))
+}
+
+/// Operations of the principal measurement.
+fn operations(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    Some(principal.count as f64 * principal.operations as f64)
+}
+
+/// Wall time of the span that the CPU time covers, per operation of the principal measurement.
+fn elapsed_ns(record: &Record) -> Option<f64> {
+    Some(record.interference.wall_ns? as f64 / operations(record)?)
+}
+
+/// How often a CPU interrupted another, per operation.
+fn interrupts(record: &Record) -> Option<f64> {
+    let found = record.waiting.as_ref()?;
+    Some(found.reschedules_per_operation? + found.calls_per_operation?)
+}
+
+/// How often a CPU entered an idle state, per operation.
+fn idle_entries(record: &Record) -> Option<f64> {
+    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
+    Some(states.iter().map(|state| state.entries_per_operation).sum())
+}

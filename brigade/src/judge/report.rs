@@ -1,0 +1,388 @@
+//! The report of one run as a value; renderers read nothing else. The committed schema,
+//! `brigade/report.schema.json`, is generated from these types; a test compares the two.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::lost_time::LostTime;
+use super::repeat::{Figures, Repeat, reference_ns};
+use super::row::{Other, Quantity, Row, used};
+use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
+use crate::manifest::{Case, FigureSpec, Manifest};
+use crate::store::invocation::{Invocation, RecordedCase};
+use crate::store::results::Skipped;
+use crate::store::saved_run::SavedRun;
+
+/// Version of [`Report`]'s schema, `major.minor`.
+pub const SCHEMA_VERSION: &str = "2.0";
+
+/// Parameters in which two compared cases should agree.
+const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
+
+/// The report of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Report {
+    /// Schema version of this report, `major.minor`.
+    pub schema_version: String,
+    /// The run.
+    pub run: RunSummary,
+    /// The first screen; empty if the run has none of its cases.
+    pub screen: Vec<Part>,
+    /// What the ratios of the run answer, the most surprising first.
+    pub answers: Vec<Answer>,
+    /// The cases, by the question they answer.
+    pub groups: Vec<Group>,
+}
+
+/// A run, without its cases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunSummary {
+    /// Its folder's name.
+    pub name: String,
+    /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
+    pub label: String,
+    /// The machine in one line: CPUs, caches, hypervisor.
+    pub machine: String,
+    /// All conditions of the figures, in one sentence.
+    pub environment: String,
+    /// When it started: UTC, RFC 3339.
+    pub started_at: String,
+    /// The version of Brigade.
+    pub version: String,
+    /// The command that repeats it; empty if not recorded.
+    pub command: Vec<String>,
+    /// Seed for the order of the cases.
+    pub seed: u64,
+    /// How complete it is.
+    pub progress: RunProgress,
+    /// The cases that could not run.
+    pub skipped: Vec<Skipped>,
+    /// The median number of processes per case.
+    pub processes: f64,
+    /// What kept the tasks of all cases from running; `null` if no record contains that.
+    pub lost_time: Option<LostTime>,
+    /// The time of the reference work, in nanoseconds: the median before all processes; `null` for
+    /// a run without references.
+    pub reference_ns: Option<f64>,
+    /// How much runs of this build on this machine differ; `null` without another run.
+    pub repeat: Option<Repeat>,
+}
+
+/// How complete a run is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunProgress {
+    /// Invocations that ended.
+    pub ended: usize,
+    /// Invocations that were interrupted.
+    pub interrupted: usize,
+    /// Rounds that ran every case.
+    pub rounds: u32,
+    /// Rounds that the run is for; `null` if only time bounds it.
+    pub planned: Option<u32>,
+    /// Whether nothing remains to run.
+    pub is_complete: bool,
+    /// Which side of a comparison this is; `null` if none.
+    pub side: Option<String>,
+    /// Whether it can be resumed.
+    pub resumable: bool,
+}
+
+/// A part of the first screen: one activity and its costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Part {
+    /// The activity.
+    pub heading: String,
+    /// What one figure measures, such as one hop.
+    pub of: String,
+    /// The unit of the figures.
+    pub unit: Quantity,
+    /// Blocks of rows that are compared with one another.
+    pub blocks: Vec<Block>,
+}
+
+/// Rows of the first screen, with factors to one of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Block {
+    /// What the rows have in common; empty if the heading says it.
+    pub name: String,
+    /// The case to which the factors refer.
+    pub reference: String,
+    /// The rows, including those without a figure yet.
+    pub rows: Vec<Row>,
+}
+
+/// A sentence about a ratio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// The sentence, with `{}` for the ratio.
+    pub text: String,
+    /// The ratio.
+    pub ratio: Estimate,
+}
+
+/// The cases that answer one question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Group {
+    /// The group's name; empty for cases of no group.
+    pub name: String,
+    /// The question.
+    pub question: String,
+    /// A hint for readers of the answer, without figures.
+    pub note: Option<String>,
+    /// Whether the percentiles of single operations answer the question.
+    pub tails: bool,
+    /// The cases: each has one row for its figure, followed by one for each measurement if there
+    /// are several.
+    pub rows: Vec<Row>,
+    /// Cases over or minus another.
+    pub comparisons: Vec<Row>,
+}
+
+/// A run to report.
+#[derive(Debug)]
+pub struct RunData<'a> {
+    /// Its folder's name.
+    pub name: String,
+    /// Its description, its machine and its invocations.
+    pub saved: &'a SavedRun,
+    /// How complete it is.
+    pub progress: RunProgress,
+    /// The figures of runs of the same build on the same machine, including this one.
+    pub alike: &'a [Figures],
+}
+
+/// The report of a run; `manifest` defines groups, comparisons and the first screen.
+pub fn report(manifest: &Manifest, run: &RunData) -> Report {
+    let cases = Cases::of(manifest, run.saved);
+    Report {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        run: summary(run, &cases),
+        screen: screen(manifest, &cases),
+        answers: answers(manifest, &cases),
+        groups: groups(manifest, run.saved, &cases),
+    }
+}
+
+/// The rows of every case of a run, the case's figure first.
+pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
+    let mut by_name: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in &run.invocations {
+        by_name.entry(&invocation.case).or_default().push(invocation);
+    }
+    let others = run.invocations.iter().map(|invocation| &invocation.case);
+    let names = run.description.cases.iter().chain(others);
+    let rows = names.filter_map(|name| {
+        let invocations = by_name.remove(&**name)?;
+        let known = case_of(manifest, run, name);
+        let named = Row {
+            label: known.map_or_else(|| name.clone(), |case| case.name.clone()),
+            case: known.map_or_else(|| name.clone(), |case| case.name.clone()),
+            kind: known.and_then(|case| manifest.kind_of(&case.name, &case.program)),
+            ..Row::default()
+        };
+        let key = invocations.iter().find_map(|of| of.record.as_ref()).map(RecordedCase::of);
+        let unknown = || RecordedCase { program: name.clone(), parameters: BTreeMap::new() };
+        Some(Row::of_case(&named.identified(key.unwrap_or_else(unknown)), &invocations))
+    });
+    rows.collect()
+}
+
+/// The manifest's case that this run calls `name`.
+pub fn case_of<'a>(manifest: &'a Manifest, run: &SavedRun, name: &str) -> Option<&'a Case> {
+    let detail = run.description.details.iter().find(|detail| detail.case == name);
+    let known = detail.and_then(|of| manifest.case_of(&of.program, &of.parameters));
+    known.or_else(|| manifest.cases.iter().find(|case| case.name == name))
+}
+
+/// The rows of a run's cases.
+struct Cases {
+    rows: Vec<Vec<Row>>,
+    /// The names of the cases that the run is for.
+    planned: Vec<String>,
+    lost_time: Option<LostTime>,
+}
+
+impl Cases {
+    fn of(manifest: &Manifest, run: &SavedRun) -> Self {
+        let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+        for invocation in &run.invocations {
+            by_case.entry(&invocation.case).or_default().push(invocation);
+        }
+        let used: Vec<_> = by_case.values().map(|invocations| used(invocations)).collect();
+        let lost_time = LostTime::from(used.iter().map(Vec::as_slice));
+        let name =
+            |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
+        let planned = run.description.cases.iter().map(name).collect();
+        Self { rows: rows_of(manifest, run), planned, lost_time }
+    }
+
+    /// The row of a case, or of one of its measurements.
+    fn row(&self, case: &str, measurement: Option<&str>) -> Option<&Row> {
+        let rows = self.rows.iter().find(|rows| rows[0].case == case)?;
+        match measurement {
+            None => rows.first(),
+            Some(name) => rows.iter().find(|row| row.measurement == name),
+        }
+    }
+
+    /// A request's row: a figure, a ratio or a difference.
+    fn requested(&self, of: &FigureSpec) -> Option<Row> {
+        let row = self.row(&of.case, of.measurement.as_deref())?;
+        let label = of.text.clone().unwrap_or_else(|| row.label.clone());
+        let Some(other) = of.other() else { return Some(Row { label, ..row.clone() }) };
+        let other = self.row(other, None)?;
+        let sides = [row, other].map(Row::by_round);
+        let is_ratio = of.over.is_some();
+        let figure = match is_ratio {
+            true => ratio(&sides[0], &sides[1], CONFIDENCE, Rounds::Dependent),
+            false => difference(&sides[0], &sides[1]),
+        };
+        Some(Row {
+            label,
+            case: row.case.clone(),
+            kind: row.kind,
+            measurement: row.measurement.clone(),
+            unit: if is_ratio { Quantity::Ratio } else { row.unit },
+            figure: Some(figure?),
+            other: Some(Other {
+                label: other.label.clone(),
+                case: other.case.clone(),
+                unlike: unlike(row, other),
+            }),
+            ..Row::default()
+        })
+    }
+
+    /// A row of the first screen with its factor; without figures if the run lacks the case.
+    fn on_screen(&self, of: &FigureSpec, reference: &str) -> Row {
+        let lacking = || Row {
+            label: of.text.clone().unwrap_or_else(|| of.case.clone()),
+            case: of.case.clone(),
+            ..Row::default()
+        };
+        let over = FigureSpec { over: Some(reference.to_owned()), ..of.clone() };
+        let factor = self.requested(&over).and_then(|row| row.figure);
+        Row { factor, ..self.requested(of).unwrap_or_else(lacking) }
+    }
+}
+
+fn summary(run: &RunData, cases: &Cases) -> RunSummary {
+    let SavedRun { description, environment, invocations, .. } = run.saved;
+    let counts = cases.rows.iter().filter_map(|rows| Some(rows[0].figure?.count as f64));
+    let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
+    RunSummary {
+        name: run.name.clone(),
+        label: environment.label(),
+        machine: environment.machine(),
+        environment: environment.sentence(),
+        started_at: description.started_at.clone(),
+        version: description.brigade_version.clone(),
+        command: command.unwrap_or_default(),
+        seed: description.seed,
+        progress: run.progress.clone(),
+        skipped: description.skipped.clone(),
+        processes: median(&counts.collect::<Vec<_>>()).unwrap_or(0.0),
+        lost_time: cases.lost_time,
+        reference_ns: reference_ns(invocations),
+        repeat: Repeat::of(run.alike),
+    }
+}
+
+/// The parts of the first screen of which the run measures a case.
+fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
+    let parts = manifest.screen.iter().filter_map(|part| {
+        let blocks = part.blocks.iter().map(|block| Block {
+            name: block.name.clone(),
+            reference: block.reference.clone(),
+            rows: block.rows.iter().map(|of| cases.on_screen(of, &block.reference)).collect(),
+        });
+        let blocks = blocks.map(|mut block| {
+            let is_shown = |row: &Row| cases.planned.contains(&row.case) || row.figure.is_some();
+            block.rows.retain(is_shown);
+            block
+        });
+        let blocks: Vec<Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
+        let rows = blocks.iter().flat_map(|block| &block.rows);
+        let unit = rows.filter(|row| row.figure.is_some()).map(|row| row.unit).next();
+        let unit = unit.unwrap_or_default();
+        if blocks.is_empty() {
+            return None;
+        }
+        Some(Part { heading: part.heading.clone(), of: part.of.clone(), unit, blocks })
+    });
+    parts.collect()
+}
+
+/// Sentences whose ratio differs from what a reader would guess: fixed ones first, then the
+/// farthest from the guess, measured from the nearer end of the interval.
+fn answers(manifest: &Manifest, cases: &Cases) -> Vec<Answer> {
+    let answers = manifest.sentences.iter().filter_map(|of| {
+        let ratio = cases.requested(&of.ratio())?.figure?;
+        let ends = ratio.interval?;
+        let surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
+        let rank = if of.first { f64::INFINITY } else { surprise };
+        (surprise > 0.0).then(|| (rank, Answer { text: of.text.clone(), ratio }))
+    });
+    let mut answers: Vec<(f64, Answer)> = answers.collect();
+    answers.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// The cases by group: the one that a run was for, or else the first that lists them; at the end
+/// the cases in no group.
+fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
+    let group_of = |case: &str| {
+        let details = run.description.details.iter();
+        let mut named = details.filter(|of| {
+            case_of(manifest, run, &of.case).map_or(of.case == case, |known| known.name == case)
+        });
+        let recorded = named.find_map(|detail| detail.group.clone());
+        let is_known = |name: &String| manifest.groups.iter().any(|group| group.name == *name);
+        let stated =
+            || manifest.groups.iter().find(|group| group.cases.iter().any(|of| of == case));
+        recorded.filter(is_known).or_else(|| Some(stated()?.name.clone())).unwrap_or_default()
+    };
+    let mut groups: Vec<Group> = manifest
+        .groups
+        .iter()
+        .map(|stated| Group {
+            name: stated.name.clone(),
+            question: stated.question.clone(),
+            note: stated.note.clone(),
+            tails: stated.tails,
+            comparisons: stated.comparisons.iter().filter_map(|of| cases.requested(of)).collect(),
+            rows: Vec::new(),
+        })
+        .collect();
+    groups.push(Group { question: "Other cases".to_owned(), ..Group::default() });
+    for rows in &cases.rows {
+        let name = group_of(&rows[0].case);
+        if let Some(group) = groups.iter_mut().find(|group| group.name == name) {
+            group.rows.extend(rows.iter().cloned());
+        }
+    }
+    groups.retain(|group| !group.rows.is_empty());
+    groups
+}
+
+/// Conditions that differ between two cases. Two programs over channels must also use the same
+/// channel.
+fn unlike(first: &Row, second: &Row) -> Vec<(String, String, String)> {
+    let channels = [first, second].map(|row| row.parameters.contains_key("channel"));
+    let channel = first.program != second.program && channels == [true, true];
+    let names = CONDITIONS.into_iter().chain(channel.then_some("channel"));
+    let differing = names.filter_map(|name| {
+        let [first, second] =
+            [first, second].map(|row| row.parameter(name).unwrap_or_else(|| "none".to_owned()));
+        (first != second).then(|| (name.to_owned(), first, second))
+    });
+    differing.collect()
+}
