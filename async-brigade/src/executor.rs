@@ -10,15 +10,7 @@ use anyhow::Context as _;
 use async_executor::LocalExecutor;
 use async_io::{Async, block_on};
 use harness::async_tasks::{caught, end};
-use harness::{Amounts, Bench, Channel, Line, Measured, Station};
-
-/// Files of async-io: epoll, eventfd, and a timer.
-const FILES: u64 = 3;
-
-/// The needs of the runtime.
-pub fn amounts() -> Amounts {
-    Amounts { files: FILES, ..Amounts::workers(1) }
-}
+use harness::{Bench, Channel, Line, Measured, Station};
 
 /// Measures the brigade over such channels.
 ///

@@ -23,7 +23,7 @@ mod executor;
 mod flags;
 mod tokio_tasks;
 
-use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
+use harness::{Bench, Launch, RuntimeKind, Spec};
 
 use flags::Flags;
 
@@ -44,20 +44,13 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let channel = flags.carrier.channel.amounts();
-    let runtime = flags.runtime.amounts(launch.cpus())?;
-    let (each, runtime) = match flags.runtime.runtime {
-        RuntimeKind::Compio => (channel.and(Amounts::ring_read()), runtime),
-        RuntimeKind::AsyncExecutor => (channel.watched(), executor::amounts()),
-        _ => (channel.watched(), runtime),
-    };
     let one_thread = flags.runtime.runtime != RuntimeKind::Tokio;
     Ok(Spec {
         switches: one_thread.then_some(0.0),
         spread: !one_thread,
         load: Some(flags.load),
-        per_task: Amounts::async_task().and(each),
-        fixed: runtime.and(each),
+        kind: flags.runtime.runtime.task_over_pipes(),
+        threads: flags.runtime.threads(launch.cpus())?,
         ..SPEC
     })
 }

@@ -1,7 +1,6 @@
 //! The program's flags, and its needs with them.
 
-use harness::limits::STACK_BYTES;
-use harness::{Amounts, FutureFlag, Launch, RuntimeFlags, RuntimeKind, Spec};
+use harness::{FutureFlag, Launch, RuntimeFlags, RuntimeKind, Spec};
 
 /// Time creating, starting and awaiting N async tasks.
 ///
@@ -43,14 +42,11 @@ pub const SPEC: Spec = Spec {
 /// If flags contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let kind = flags.runtime.runtime;
-    let task = match kind {
-        RuntimeKind::Coroutine => Amounts::coroutine(STACK_BYTES),
-        _ => Amounts::async_task(),
-    };
     Ok(Spec {
         spread: kind == RuntimeKind::Tokio,
-        per_task: task.and(flags.future.amounts(kind)?),
-        fixed: flags.runtime.amounts(launch.cpus())?,
+        kind: kind.task(),
+        threads: flags.runtime.threads(launch.cpus())?,
+        heap_bytes: flags.future.heap_bytes(kind)?,
         ..SPEC
     })
 }

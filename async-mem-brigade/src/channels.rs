@@ -4,7 +4,6 @@ use std::error::Error;
 use std::future::Future;
 use std::hint::black_box;
 
-use harness::Amounts;
 use tokio::sync::mpsc;
 
 /// Values of `--channel`.
@@ -17,17 +16,6 @@ pub enum Channel {
     #[value(name = "async-channel")]
     #[serde(rename = "async-channel")]
     Smol,
-}
-
-impl Channel {
-    /// Its memory, in addition to that of the waiting task.
-    pub fn amounts(self) -> Amounts {
-        match self {
-            // Included in the need of an async task.
-            Self::Tokio => Amounts::default(),
-            Self::Smol => Amounts::channel_in_memory(),
-        }
-    }
 }
 
 /// The receiving end. It returns the channel's future directly: a wrapper would make every hop

@@ -1,6 +1,6 @@
 //! The program's flags, and its needs with them.
 
-use harness::{Amounts, FutureFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
+use harness::{FutureFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
 
 use crate::channels::Channel;
 
@@ -49,14 +49,15 @@ pub const SPEC: Spec = Spec {
 /// # Errors
 /// If flags contradict one another.
 pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let (kind, channel) = (flags.runtime.runtime, flags.channel.amounts());
+    let kind = flags.runtime.runtime;
     let one_thread = kind != RuntimeKind::Tokio;
     Ok(Spec {
         switches: one_thread.then_some(0.0),
         spread: !one_thread,
         load: Some(flags.load),
-        per_task: Amounts::async_task().and(channel).and(flags.future.amounts(kind)?),
-        fixed: flags.runtime.amounts(launch.cpus())?.and(channel),
+        kind: kind.task(),
+        threads: flags.runtime.threads(launch.cpus())?,
+        heap_bytes: flags.future.heap_bytes(kind)?,
         ..SPEC
     })
 }

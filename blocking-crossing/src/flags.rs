@@ -1,12 +1,10 @@
 //! The program's flags, and its needs with them.
 
 use harness::failure::UsageError;
-use harness::{Amounts, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
+use harness::limits::Kind;
+use harness::{Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
 
 use crate::crossings::Via;
-
-/// The stack of a thread that tokio starts, in bytes.
-const STACK_BYTES: u64 = 2 << 20;
 
 /// Time blocking calls from async tasks: to a place where they may block, and back.
 ///
@@ -42,15 +40,12 @@ pub fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         let why = "--via block-in-place: needs workers; choose --runtime tokio";
         return Err(UsageError(why.to_owned()).into());
     }
-    let own_thread = match via {
-        Via::Inline => Amounts::NONE,
-        _ => Amounts::thread(STACK_BYTES),
-    };
+    let kind = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
     Ok(Spec {
         spread: !one_thread,
         load: Some(work.into()),
-        per_task: Amounts::async_task().and(own_thread),
-        fixed: runtime.amounts(launch.cpus())?,
+        kind,
+        threads: runtime.threads(launch.cpus())?,
         ..SPEC
     })
 }

@@ -54,7 +54,10 @@ pub fn check_that_files_meet_their_limit(program: &Program, flags: &[&str]) {
 
 /// Stacks of threads count towards it.
 pub fn the_address_space_limit_refuses(program: &Program) {
-    let bytes = 1 << 30;
+    // A runtime has a worker per CPU by default, and each worker an arena.
+    let cpus = harness::cpus::allowed().expect("the CPUs of this process").len() as u64;
+    // 64 MiB, and a stack.
+    let bytes = (1 << 30) + cpus * (67 << 20);
     let limited = |tasks| short(program, tasks).limited(Resource::RLIMIT_AS, bytes, bytes);
     let _ = limited(3).run().succeeded();
     limited(bytes / 1024).run().failed(3, &["RLIMIT_AS", &bytes.to_string(), "prlimit"]);

@@ -38,8 +38,7 @@ pub fn has_two_cpus() -> bool {
 
 /// Whether this many tasks fit here; reports a skipped test if not.
 pub fn fits_here(kind: Kind, tasks: u64) -> bool {
-    let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
-    let fit = limits::fitting(&need);
+    let fit = limits::fitting(&Need::new(kind, tasks));
     if fit < tasks {
         skip(&format!("{tasks} {}", kind.tasks()), &format!("only {fit} fit here"));
     }

@@ -18,9 +18,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use harness::{
-    Amounts, Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads,
-};
+use harness::limits::Kind;
+use harness::{Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads};
 
 /// Time a number on its way through N stackful coroutines on one thread.
 ///
@@ -42,8 +41,8 @@ const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec
 harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let per_task = Amounts::coroutine(flags.stack.stack_size as u64);
-    Ok(Spec { load: Some(flags.load), per_task, ..SPEC })
+    let (kind, stack_bytes) = (Kind::Coroutine, flags.stack.stack_size as u64);
+    Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
 }
 
 /// A coroutine of the line: it is resumed with a number, or with nothing to

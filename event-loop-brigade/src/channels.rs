@@ -32,11 +32,6 @@ pub struct Pair {
     pub writer: Option<File>,
 }
 
-impl Pair {
-    /// Memory of the loop per channel, in bytes.
-    pub const BYTES: u64 = size_of::<Self>() as u64;
-}
-
 impl From<(File, File)> for Pair {
     fn from((reader, writer): (File, File)) -> Self {
         Self { reader: Some(reader), writer: Some(writer) }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 
-use harness::{Amounts, failure};
+use harness::failure;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -12,11 +12,6 @@ use crate::channels::{Channels, Pair, closed};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;
-
-/// The needs of the loop in addition to its channels'.
-pub fn amounts() -> Amounts {
-    Amounts { files: 1, ..Amounts::default() }
-}
 
 /// Channels watched by `epoll`.
 pub struct Epoll {

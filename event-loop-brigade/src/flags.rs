@@ -1,9 +1,7 @@
 //! The program's flags, and its needs with them.
 
-use harness::{Amounts, ChannelFlag, Launch, LoadFlags, Spec, Station};
-
-use crate::channels::Pair;
-use crate::{epoll, ring};
+use harness::limits::Kind;
+use harness::{ChannelFlag, Launch, LoadFlags, Spec};
 
 /// Time a byte on its way through N states of a hand-written event loop.
 ///
@@ -51,20 +49,14 @@ pub const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..
 /// # Errors
 /// If flags contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let channel = flags.carrier.channel.amounts();
-    let state = Amounts::heap(size_of::<Station>() as u64 + Pair::BYTES);
-    let (each, fixed) = match flags.event_loop {
-        Loop::EpollLevel | Loop::EpollEdge => (channel.watched(), epoll::amounts()),
-        Loop::IoUring | Loop::IoUringDefer => (channel.and(Amounts::ring_read()), Amounts::ring()),
-        Loop::IoUringSqpoll => {
-            (channel.and(Amounts::ring_read()), Amounts::ring().and(ring::submitter()))
-        }
-    };
+    let by_epoll = matches!(flags.event_loop, Loop::EpollLevel | Loop::EpollEdge);
+    // The kernel's thread that submits requests.
+    let by_sqpoll = flags.event_loop == Loop::IoUringSqpoll;
     Ok(Spec {
-        switches: (flags.event_loop != Loop::IoUringSqpoll).then_some(0.0),
+        switches: (!by_sqpoll).then_some(0.0),
         load: Some(flags.load),
-        per_task: state.and(each),
-        fixed: each.and(fixed),
+        kind: if by_epoll { Kind::EpollPipe } else { Kind::IoUringPipe },
+        threads: by_sqpoll.into(),
         ..SPEC
     })
 }

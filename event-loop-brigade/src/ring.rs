@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use harness::Amounts;
 use harness::failure::{Unavailable, creating};
 use harness::limits::RING_ENTRIES;
 use io_uring::squeue::{Entry, Flags};
@@ -21,12 +20,6 @@ const SENT: u64 = 1 << 63;
 
 /// How long the kernel thread polls for requests before it sleeps, in milliseconds.
 const SUBMITTER_IDLE_MS: u32 = 1000;
-
-/// The needs of the kernel thread that submits requests: only its stack.
-pub fn submitter() -> Amounts {
-    let thread = Amounts::thread(0);
-    Amounts { threads: 1, kernel_bytes: thread.kernel_bytes, ..Amounts::default() }
-}
 
 /// Channels with reads and writes as requests to io_uring.
 pub struct Ring {

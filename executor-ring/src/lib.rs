@@ -20,7 +20,8 @@
 mod executors;
 mod ring;
 
-use harness::{Amounts, Bench, Launch, Spec};
+use harness::limits::Kind;
+use harness::{Bench, Launch, Spec};
 
 use executors::{Executor, Interface};
 
@@ -48,9 +49,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let one_thread = matches!(flags.executor, Executor::LocalPool | Executor::TokioCt);
     // The kernel has nothing to switch on one thread.
     let switches = one_thread.then_some(0.0);
-    let workers = if one_thread { 0 } else { launch.cpus() as u64 };
-    let (per_task, fixed) = (Amounts::async_task(), Amounts::workers(workers));
-    Ok(Spec { switches, per_task, fixed, ..SPEC })
+    let threads = if one_thread { 0 } else { launch.cpus() as u64 };
+    Ok(Spec { switches, kind: Kind::AsyncExecutor, threads, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

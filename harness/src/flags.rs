@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::cpus::CpuList;
 use crate::failure::UsageError;
 use crate::hand_over::Channel;
-use crate::limits::Amounts;
 use crate::placement::Policy;
 use crate::runtime_kind::RuntimeKind;
 use crate::spec::{Count, Spec};
@@ -44,16 +43,16 @@ pub struct FutureFlag {
 }
 
 impl FutureFlag {
-    /// The additional memory of a task's future, on this runtime.
+    /// The additional bytes of a task's future, on this runtime.
     ///
     /// # Errors
     /// [`UsageError`] unless it is a runtime of tokio.
-    pub fn amounts(&self, runtime: RuntimeKind) -> Result<Amounts, UsageError> {
+    pub fn heap_bytes(&self, runtime: RuntimeKind) -> Result<u64, UsageError> {
         let held = self.future_bytes;
         if held > 0 && !runtime.is_tokio() {
             return Err(UsageError(format!("--future-bytes {held}: choose a runtime of tokio")));
         }
-        Ok(Amounts::heap(held.into()))
+        Ok(held.into())
     }
 }
 

@@ -44,7 +44,6 @@ pub mod work;
 pub use bench::Bench;
 pub use flags::{ChannelFlag, FutureFlag, StackFlag};
 pub use hand_over::Channel;
-pub use limits::Amounts;
 pub use line::Line;
 pub use program::run;
 pub use runtime_kind::{RuntimeFlags, RuntimeKind};

@@ -24,7 +24,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
-use crate::limits::{self, Amounts, Need};
+use crate::limits::{self, Need};
 use crate::placement::{Placement, Policy};
 use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
 use crate::spec::{Count, Launch, Spec};
@@ -297,12 +297,7 @@ fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
         ));
     }
     if spec.count != Count::Swept {
-        let load = Amounts::heap(spec.load.map_or(0, |load| load.working_set));
-        limits::require(&Need {
-            tasks: spec.tasks.into(),
-            per_task: spec.per_task.and(load),
-            fixed: spec.fixed.and(load).and(Amounts::observation()),
-        })?;
+        limits::require(&Need::of_program(spec))?;
     }
     Ok(())
 }

@@ -21,7 +21,6 @@ use tokio::sync::{mpsc, watch};
 use crate::bench::Bench;
 use crate::clock;
 use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
-use crate::limits::Amounts;
 use crate::record::{Ending, ScheduleKept};
 use crate::samples::{Measured, Samples};
 use crate::trace::Stop;
@@ -449,9 +448,7 @@ impl Lateness {
     }
 
     /// Its memory, rounded up: two histograms of 264 KiB, which the allocator maps separately.
-    pub fn amounts() -> Amounts {
-        Amounts { maps: 2, ..Amounts::heap(544 << 10) }
-    }
+    pub const BYTES: u64 = 544 << 10;
 
     /// Those of all tasks.
     pub fn sum(operation: &'static str, tasks: impl IntoIterator<Item = Self>) -> Self {

@@ -4,7 +4,7 @@ use clap::ValueEnum as _;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 
 use crate::failure::UsageError;
-use crate::limits::{Amounts, FILES_PER_RUNTIME};
+use crate::limits::Kind;
 
 /// Values of `--runtime`. Each program offers some of them, in its `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -37,6 +37,27 @@ impl RuntimeKind {
         Self::OF_TOKIO.contains(&self)
     }
 
+    /// The kind of its tasks in the limits, without I/O.
+    pub fn task(self) -> Kind {
+        match self {
+            Self::Threads => Kind::Thread,
+            Self::Coroutine => Kind::Coroutine,
+            Self::Compio => Kind::Compio,
+            Self::AsyncExecutor | Self::LocalPool => Kind::AsyncExecutor,
+            Self::Tokio | Self::TokioCurrentThread | Self::TokioLocal => Kind::Tokio,
+        }
+    }
+
+    /// The kind of its tasks in the limits, if they wait for pipes.
+    pub fn task_over_pipes(self) -> Kind {
+        match self {
+            Self::Threads => Kind::ThreadPipe,
+            Self::Compio => Kind::CompioPipe,
+            Self::AsyncExecutor => Kind::AsyncExecutorPipe,
+            _ => Kind::TokioPipe,
+        }
+    }
+
     /// Parses one of the runtimes that a program offers.
     pub(crate) fn one_of(offered: &[Self]) -> impl TypedValueParser<Value = Self> + use<> {
         let values = offered.iter().filter_map(Self::to_possible_value);
@@ -60,22 +81,18 @@ pub struct RuntimeFlags {
 }
 
 impl RuntimeFlags {
-    /// The needs of the runtime in addition to its tasks', on this many CPUs.
+    /// The number of its workers, on this many CPUs.
     ///
     /// # Errors
     /// [`UsageError`] for workers of a runtime without any.
-    pub fn amounts(&self, cpus: usize) -> Result<Amounts, UsageError> {
-        let tokio = Amounts { files: FILES_PER_RUNTIME, ..Amounts::NONE };
+    pub fn threads(&self, cpus: usize) -> Result<u64, UsageError> {
         match (self.runtime, self.workers) {
-            (RuntimeKind::Tokio, workers) => {
-                Ok(tokio.and(Amounts::workers(workers.unwrap_or(cpus) as u64)))
-            }
+            (RuntimeKind::Tokio, None) => Ok(cpus as u64),
+            (RuntimeKind::Tokio, Some(workers)) => Ok(workers as u64),
+            (_, None) => Ok(0),
             (_, Some(workers)) => Err(UsageError(format!(
                 "--workers {workers}: this runtime has no workers; choose --runtime tokio"
             ))),
-            (RuntimeKind::Compio, None) => Ok(Amounts::compio()),
-            (kind, None) if kind.is_tokio() => Ok(tokio),
-            (_, None) => Ok(Amounts::NONE),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A program's declaration, made before anything runs.
 
-use crate::limits::Amounts;
+use crate::limits::{Kind, STANDARD_STACK_BYTES};
 use crate::placement::Placement;
 use crate::runtime_kind::RuntimeKind;
 use crate::station::LoadFlags;
@@ -29,10 +29,14 @@ pub struct Spec {
     pub load: Option<LoadFlags>,
     /// Processes that compete for the CPUs of the placement until this one ends.
     pub hogs: u32,
-    /// The needs of one task, without its load.
-    pub per_task: Amounts,
-    /// The program's fixed needs.
-    pub fixed: Amounts,
+    /// The kind of the tasks, which names their needs.
+    pub kind: Kind,
+    /// Threads in addition to the tasks: a runtime's workers, for example.
+    pub threads: u64,
+    /// The stack of each task, in bytes, if tasks of its kind have one.
+    pub stack_bytes: u64,
+    /// What each task allocates in addition to its kind's needs and its load, in bytes.
+    pub heap_bytes: u64,
     /// Simultaneous brigades, each with this many tasks.
     pub brigades: u32,
 }
@@ -50,7 +54,7 @@ pub enum Count {
 }
 
 impl Spec {
-    /// A declaration of one task without needs and claims.
+    /// A declaration of one thread without claims.
     pub const NEW: Self = Self {
         tasks: 1,
         count: Count::Open,
@@ -61,8 +65,10 @@ impl Spec {
         spread: false,
         load: None,
         hogs: 0,
-        per_task: Amounts::NONE,
-        fixed: Amounts::NONE,
+        kind: Kind::Thread,
+        threads: 0,
+        stack_bytes: STANDARD_STACK_BYTES,
+        heap_bytes: 0,
         brigades: 1,
     };
 }

@@ -36,7 +36,7 @@ use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{
-    Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag, async_tasks, clock, threads,
+    Bench, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag, async_tasks, clock, threads,
 };
 
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
@@ -131,14 +131,12 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
     // A lone tokio task yields now and then, in tokio's locks.
     let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
-    let task = if is_thread { Amounts::thread(STACK_BYTES as u64) } else { Amounts::async_task() };
-    let taken = if flags.rate.is_some() { Lateness::amounts() } else { Amounts::NONE };
-    let page = if flags.hold_fault { Amounts { maps: 1, ..Amounts::NONE } } else { Amounts::NONE };
     Ok(Spec {
         switches: never_waits.then_some(0.0),
         load: Some(WorkFlag { work: flags.inside }.into()),
-        per_task: task.and(taken).and(page),
-        fixed: flags.runtime.amounts(launch.cpus())?,
+        kind: flags.runtime.runtime.task(),
+        threads: flags.runtime.threads(launch.cpus())?,
+        heap_bytes: if flags.rate.is_some() { Lateness::BYTES } else { 0 },
         ..SPEC
     })
 }

@@ -14,6 +14,7 @@
 use std::io::{Read as _, Write as _};
 
 use anyhow::Context as _;
+use harness::limits::Kind;
 use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
 
 /// Time the I/O of a brigade of N tasks, in one thread.
@@ -36,8 +37,7 @@ const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec
 harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let hop = flags.carrier.channel.amounts();
-    Ok(Spec { load: Some(flags.load), per_task: hop, fixed: hop, ..SPEC })
+    Ok(Spec { load: Some(flags.load), kind: Kind::Pipe, ..SPEC })
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

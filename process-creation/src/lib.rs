@@ -24,7 +24,8 @@ mod launch;
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;
-use harness::{Amounts, Bench, Launch, Measured, Spec};
+use harness::limits::{Kind, Need, require};
+use harness::{Bench, Launch, Measured, Spec};
 
 use launch::{Launcher, Via};
 
@@ -50,11 +51,9 @@ const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::NEW };
 harness::program!(SPEC, declare, run);
 
 fn declare(&Flags { via, resident_mib }: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let per_task = match via {
-        Via::Thread => Amounts::thread(2 << 20),
-        _ => Amounts::process(),
-    };
-    Ok(Spec { per_task, fixed: Amounts::heap(u64::from(resident_mib) << 20), ..SPEC })
+    require(&Need::block(u64::from(resident_mib) << 20))?;
+    let kind = if via == Via::Thread { Kind::Thread } else { Kind::Process };
+    Ok(Spec { kind, ..SPEC })
 }
 
 fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -19,7 +19,8 @@ mod threads;
 
 use harness::failure::UsageError;
 use harness::hand_over::{Channel, futex};
-use harness::{Amounts, Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
+use harness::limits::Kind;
+use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
 
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
@@ -60,27 +61,23 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let channel = match flags.channel {
-        Carrier::Pipe => Amounts::pipe(),
-        Carrier::Futex => Amounts::channel_in_memory(),
-    };
     let runtime = flags.runtime.runtime;
-    let (switches, per_task) = match runtime {
-        RuntimeKind::Threads => {
-            (Some(1.0), Amounts::thread(threads::STACK_BYTES as u64).and(channel))
-        }
-        _ if flags.channel == Carrier::Futex => {
-            let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
-            return Err(UsageError(why.to_owned()).into());
-        }
-        RuntimeKind::Tokio => (None, Amounts::async_task().and(channel.watched())),
-        _ => (Some(0.0), Amounts::async_task().and(channel.watched())),
+    let futex = flags.channel == Carrier::Futex;
+    if futex && runtime != RuntimeKind::Threads {
+        let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let kind = if futex { Kind::ThreadFutex } else { runtime.task_over_pipes() };
+    let (switches, drivers) = match runtime {
+        RuntimeKind::Threads => (Some(1.0), flags.rings.into()),
+        RuntimeKind::Tokio => (None, 0),
+        _ => (Some(0.0), 0),
     };
     Ok(Spec {
         switches,
         spread: switches != Some(0.0),
-        per_task,
-        fixed: per_task.times(flags.rings.into()).and(flags.runtime.amounts(launch.cpus())?),
+        kind,
+        threads: flags.runtime.threads(launch.cpus())? + drivers,
         brigades: flags.rings,
         ..SPEC
     })

@@ -4,8 +4,8 @@ use std::fmt;
 
 use clap::ValueEnum;
 use harness::failure::UsageError;
+use harness::flags;
 use harness::limits::{Kind, STACK_BYTES};
-use harness::{Amounts, flags};
 
 use crate::population::Task;
 
@@ -166,17 +166,15 @@ impl Subject {
     /// The corresponding kind in the limits: tasks of any runtime need as much as tokio's.
     pub fn kind(self, waiting: Option<Waiting>) -> Kind {
         match waiting {
-            Some(Waiting::Channel) => Kind::TokioChannel,
-            Some(Waiting::Pipe) => Kind::TokioPipe,
-            None | Some(Waiting::Timer) => {
+            Some(Waiting::Pipe) => match self {
+                Self::Compio => Kind::CompioPipe,
+                Self::AsyncExecutor => Kind::AsyncExecutorPipe,
+                _ => Kind::TokioPipe,
+            },
+            None | Some(Waiting::Timer | Waiting::Channel) => {
                 Kind::from_str(&self.to_string(), false).unwrap_or(Kind::Tokio)
             }
         }
-    }
-
-    /// The common needs of the tasks, in addition to those of each.
-    pub fn shared(self) -> Amounts {
-        if self == Self::Compio { Amounts::compio() } else { Amounts::default() }
     }
 
     /// Enough tasks to exceed the noise in the machine's memory, half of them beyond the free pages

@@ -32,7 +32,7 @@ mod reading;
 mod sweep;
 mod threads;
 
-use harness::limits::{self, Need};
+use harness::limits;
 use harness::{Bench, Count, Launch, Spec, program};
 
 use flags::{Flags, Subject};
@@ -58,8 +58,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         until_refused(subject, task, bench)?;
         return show(bench);
     }
-    let per_task = task.amounts(subject);
-    let need = |tasks| Need { tasks, per_task, fixed: subject.shared() };
+    let need = |tasks| task.need(subject, tasks);
     let steps = bench.flags().iters.saturating_add(bench.flags().warmups.unwrap_or(0));
     let most = match bench.tasks() as u64 {
         0 => limits::fitting(&need(subject.default_tasks(task.waiting))).max(2 * steps),

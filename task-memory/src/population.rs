@@ -10,8 +10,8 @@ use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use futures::executor::LocalPool;
 use harness::hand_over::{Sink, Source, eventfd};
-use harness::limits::RING_ENTRIES;
-use harness::{Amounts, Channel, failure};
+use harness::limits::{Need, RING_ENTRIES};
+use harness::{Channel, failure};
 use io_uring::IoUring;
 
 use crate::async_tasks::{Tasks, Tokio};
@@ -35,10 +35,10 @@ pub struct Task {
 }
 
 impl Task {
-    /// The needs of a task of this kind.
-    pub fn amounts(self, subject: Subject) -> Amounts {
-        let touch = Amounts { user_bytes: self.touch_bytes as u64, ..Amounts::default() };
-        subject.kind(self.waiting).per_task_with_stack(self.stack_bytes as u64).and(touch)
+    /// The needs of so many tasks of this kind.
+    pub fn need(self, subject: Subject, tasks: u64) -> Need {
+        let kind = subject.kind(self.waiting);
+        Need::with_stack(kind, tasks, self.stack_bytes as u64).memory(self.touch_bytes as u64)
     }
 
     /// How much of its stack a task may touch, in bytes.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use harness::record::LedgerPoint;
 use harness::system_files::{kib_field, page_size};
-use harness::{Amounts, Bench, Measured, limits, memory};
+use harness::{Bench, Measured, limits, memory};
 
 /// Reading this file, as root, makes the kernel add up the counts of all CPUs.
 const REFRESH: &str = "/proc/sys/vm/stat_refresh";
@@ -165,8 +165,7 @@ pub fn touched(bytes: usize) -> Box<[u8]> {
 /// `--kind heap`: allocates and touches a block of this many bytes, repeatedly for the times, and
 /// once more for the readings.
 pub fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
-    let block = Amounts::heap(bytes as u64);
-    limits::require(&limits::Need { tasks: 1, per_task: block, fixed: Amounts::default() })?;
+    limits::require(&limits::Need::block(bytes as u64))?;
     let pages = bytes.div_ceil(PAGE_BYTES) as u64;
     let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
     for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {

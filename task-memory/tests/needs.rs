@@ -5,8 +5,7 @@
 use contract::control_group::ControlGroup;
 use contract::invocation::Invocation;
 use contract::{Measurement, Program, fits_here, skip};
-use harness::Amounts;
-use harness::limits::{self, Kind, Need, Resource};
+use harness::limits::{self, Amounts, Kind, Need, Resource};
 use harness::record::{LedgerPoint, Record};
 use nix::sys::resource::Resource as Limited;
 
@@ -19,9 +18,14 @@ const PROGRAM: Program = Program {
 
 /// A run that creates this many tasks of a kind, or fewer.
 fn populating(kind: Kind, tasks: u64) -> Invocation {
-    let kind = kind.flags();
-    let kind: Vec<&str> = kind.iter().map(String::as_str).collect();
-    PROGRAM.with(&["--until-refused", "--json", &format!("--tasks={tasks}")]).and(&kind)
+    let tasks = format!("--tasks={tasks}");
+    let (kind, waiting) = match kind {
+        Kind::TokioPipe => (Kind::Tokio, &["--waiting=pipe"][..]),
+        Kind::Tokio => (Kind::Tokio, &["--waiting=channel"][..]),
+        other => (other, &[][..]),
+    };
+    let kind = format!("--kind={kind}");
+    PROGRAM.with(&["--until-refused", "--json", &tasks, &kind]).and(waiting)
 }
 
 fn last(record: &Record) -> &LedgerPoint {
@@ -66,8 +70,8 @@ const CHARGED_AHEAD_BYTES: f64 = (1 << 20) as f64;
 ///
 /// The first threads get an arena of the allocator each: the populations begin beyond them.
 fn check(kind: Kind, (few, many): (u64, u64)) {
-    let needs = kind.per_task();
-    let arenas = if needs.threads > 0 { limits::arenas() } else { 0 };
+    let needs = |resource| per_task(kind).of(resource);
+    let arenas = if needs(Resource::Threads) > 0 { limits::arenas() } else { 0 };
     let (few, many) = (few.max(arenas), many + arenas.saturating_sub(few));
     if !fits_here(kind, many) {
         return;
@@ -76,19 +80,22 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
     let slope = |figure: usize| (after[figure] - before[figure]) / (many - few) as f64;
     let [files, threads, maps, mapped, resident, charged] = [0, 1, 2, 3, 4, 5].map(slope);
     let of_start = 2.5 / (many - few) as f64;
-    assert!((files - needs.files as f64).abs() < of_start, "{kind}: {files} files");
-    assert_eq!(threads, needs.threads as f64, "{kind}: threads");
-    assert!((maps - needs.maps as f64).abs() < 0.05, "{kind}: {maps} maps");
-    let address_space = needs.address_space_bytes as f64;
-    let memory = needs.of(Resource::Memory) as f64;
+    assert!((files - needs(Resource::Files) as f64).abs() < of_start, "{kind}: {files} files");
+    assert_eq!(threads, needs(Resource::Threads) as f64, "{kind}: threads");
+    assert!((maps - needs(Resource::Maps) as f64).abs() < 0.05, "{kind}: {maps} maps");
+    let address_space = needs(Resource::AddressSpace) as f64;
+    let memory = needs(Resource::Memory) as f64;
     for (what, measured, most) in [
         ("address space", mapped, address_space * 1.1),
-        ("user memory", resident, needs.user_bytes as f64 * 1.1),
+        ("user memory", resident, memory * 1.1),
         ("memory", charged, memory * 1.1 + CHARGED_AHEAD_BYTES / (many - few) as f64),
     ] {
         assert!(measured <= most + 64.0, "{kind}: {measured} bytes of {what}, not {most}");
     }
-    assert!(needs.maps == 0 || mapped >= address_space * 0.97, "{kind}: {mapped} bytes mapped");
+    assert!(
+        needs(Resource::Maps) == 0 || mapped >= address_space * 0.97,
+        "{kind}: {mapped} bytes mapped"
+    );
     assert!(charged == 0.0 || charged >= memory / 3.0, "{kind}: {charged} bytes charged");
 }
 
@@ -100,8 +107,7 @@ fn a_task_of_each_kind_needs_what_is_assumed() {
         (Kind::ThreadFutex, (500, 2500)),
         (Kind::ThreadEventfd, (100, 1500)),
         (Kind::ThreadPipe, (100, 1500)),
-        (Kind::ThreadSocketpair, (100, 1500)),
-        (Kind::TokioChannel, (10_000, 50_000)),
+        (Kind::Tokio, (10_000, 50_000)),
         (Kind::TokioPipe, (100, 1500)),
         (Kind::Coroutine, (1000, 5000)),
         (Kind::Process, (50, 250)),
@@ -126,23 +132,27 @@ fn check_stop(limited: Invocation, kind: Kind, predicted: u64, words: &[&str]) {
 
 /// How many tasks fit into `available` of a resource.
 fn fitting(kind: Kind, resource: Resource, available: u64) -> u64 {
-    let need = Need { tasks: 0, per_task: kind.per_task(), fixed: Amounts::default() };
-    need.fits(resource, available)
+    Need::new(kind, 0).fits(resource, available)
+}
+
+fn per_task(kind: Kind) -> Amounts {
+    Need::new(kind, 1).per_task()
 }
 
 #[test]
 fn each_limit_stops_tasks_where_predicted() {
     const FILES: u64 = 1000;
     let _machine = contract::machine::alone();
-    use Kind::{ThreadEventfd, ThreadPipe, ThreadSocketpair, TokioPipe};
-    for kind in [ThreadPipe, ThreadSocketpair, ThreadEventfd, TokioPipe, Kind::IoUring] {
-        let predicted = fitting(kind, Resource::Files, FILES - 3 - kind.fixed().files / 2);
+    use Kind::{ThreadEventfd, ThreadPipe, TokioPipe};
+    for kind in [ThreadPipe, ThreadEventfd, TokioPipe, Kind::IoUring] {
+        let predicted = fitting(kind, Resource::Files, FILES - 3);
         let limited = populating(kind, 10_000).limited(Limited::RLIMIT_NOFILE, FILES, FILES);
         check_stop(limited, kind, predicted, &["Too many open files"]);
     }
     for kind in [Kind::Thread, Kind::Coroutine] {
         // Beyond all arenas: while the last ones are created, a refused one leaves room for stacks.
-        let bytes = kind.per_task().allocator(u64::MAX).address_space_bytes + (4 << 30);
+        let arenas = if kind == Kind::Thread { limits::arenas() * (64 << 20) } else { 0 };
+        let bytes = arenas + (4 << 30);
         let predicted = fitting(kind, Resource::AddressSpace, bytes);
         let limited = populating(kind, 10_000).limited(Limited::RLIMIT_AS, bytes, bytes);
         check_stop(limited, kind, predicted, &["Cannot allocate", "temporarily unavailable"]);

@@ -6,7 +6,8 @@ use std::sync::mpsc::sync_channel;
 use anyhow::bail;
 use harness::failure::UsageError;
 use harness::hand_over::{self, Channel, Reach};
-use harness::{Amounts, Bench, Launch, LoadFlags, Spec, StackFlag};
+use harness::limits::Kind;
+use harness::{Bench, Launch, LoadFlags, Spec, StackFlag};
 
 use crate::{brigade, processes};
 
@@ -44,17 +45,18 @@ pub const SPEC: Spec =
 /// # Errors
 /// If flags contradict one another.
 pub fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let channel = flags.channel.amounts();
-    let per_task = match flags.kind {
-        Reach::Thread => Amounts::thread(flags.stack.stack_size as u64).and(channel),
-        // Each process has a separate table of files.
-        Reach::Process => Amounts::process(),
+    let kind = match (flags.kind, flags.channel) {
+        (Reach::Process, _) => Kind::Process,
+        (_, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::ThreadPipe,
+        (_, ThreadChannel::EventFd) => Kind::ThreadEventfd,
+        _ => Kind::ThreadFutex,
     };
     if flags.kind == Reach::Process && flags.channel.of_kernel().is_none() {
         let wrong = "--kind process: choose --channel pipe or socketpair, which connect processes";
         bail!(UsageError(wrong.to_owned()));
     }
-    Ok(Spec { load: Some(flags.load), per_task, fixed: channel, ..SPEC })
+    let stack_bytes = flags.stack.stack_size as u64;
+    Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
 }
 
 /// Measures a brigade over the channels in the flags.
@@ -104,16 +106,6 @@ impl ThreadChannel {
             Self::Pipe => Some(Channel::Pipe),
             Self::SocketPair => Some(Channel::SocketPair),
             _ => None,
-        }
-    }
-
-    /// The needs of one channel.
-    pub fn amounts(self) -> Amounts {
-        match self {
-            Self::Pipe => Amounts::pipe(),
-            Self::SocketPair => Amounts::socket_pair(),
-            Self::EventFd => Amounts::eventfd(),
-            Self::Futex | Self::Mpsc | Self::Condvar => Amounts::channel_in_memory(),
         }
     }
 }

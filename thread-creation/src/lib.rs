@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 use harness::threads::{self, join};
-use harness::{Amounts, Bench, Launch, Measured, Spec, StackFlag, clock, failure};
+use harness::{Bench, Launch, Measured, Spec, StackFlag, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -46,7 +46,7 @@ const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::NEW };
 harness::program!(SPEC, declare, creation);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    Ok(Spec { per_task: Amounts::thread(flags.stack.stack_size as u64), ..SPEC })
+    Ok(Spec { stack_bytes: flags.stack.stack_size as u64, ..SPEC })
 }
 
 fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

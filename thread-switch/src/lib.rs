@@ -30,7 +30,8 @@ use harness::hand_over::{
     Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves,
     shared_monitor,
 };
-use harness::{Amounts, Bench, Count, Launch, Spec};
+use harness::limits::Kind;
+use harness::{Bench, Count, Launch, Spec};
 
 use crate::flags::{Flags, Via};
 use crate::pair::{RoundTrips, measure_alone, sides, twice};
@@ -41,12 +42,12 @@ harness::program!(SPEC, declare, measure);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.placement)?;
-    let task = match flags.kind {
-        Reach::Thread => Amounts::thread(2 << 20),
-        Reach::Process => Amounts::process(),
+    let kind = match flags.kind {
+        Reach::Thread => Kind::ThreadPipe,
+        Reach::Process => Kind::Process,
     };
-    let (per_task, load) = (task.and(Amounts::pipe()), Some(flags.work.into()));
-    Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, per_task, ..SPEC })
+    let load = Some(flags.work.into());
+    Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, kind, ..SPEC })
 }
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

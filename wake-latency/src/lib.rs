@@ -32,9 +32,9 @@ mod tasks;
 mod threads;
 
 use harness::rounds::Lateness;
-use harness::{Amounts, Bench, Launch, RuntimeKind, Spec};
+use harness::{Bench, Launch, RuntimeKind, Spec};
 
-use crate::flags::{Flags, STACK_BYTES, Source};
+use crate::flags::{Flags, Source};
 
 const SPEC: Spec = Spec {
     tasks: 4,
@@ -53,17 +53,16 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.tasks)?;
-    let thread = Amounts::thread(STACK_BYTES as u64);
-    let (task, driver) = match flags.runtime.runtime {
-        RuntimeKind::Threads => (thread, Amounts::NONE),
-        _ => (Amounts::async_task(), thread),
-    };
-    let tally = Lateness::amounts().and(Amounts::heap(calls::BYTES));
-    let wakers = thread.times(flags.wakers().into());
-    let hogs = Amounts::process().times(flags.hogs.into());
-    let greedy = task.times(flags.greedy.into());
-    let fixed = flags.runtime.amounts(launch.cpus())?.and(driver).and(wakers).and(hogs).and(greedy);
-    Ok(Spec { per_task: task.and(tally), fixed, hogs: flags.hogs, ..SPEC })
+    // A tokio task has a driver in a thread.
+    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+    let others = flags.wakers() + if is_thread { flags.greedy } else { 1 };
+    Ok(Spec {
+        kind: flags.runtime.runtime.task(),
+        threads: flags.runtime.threads(launch.cpus())? + u64::from(others),
+        heap_bytes: Lateness::BYTES + calls::BYTES,
+        hogs: flags.hogs,
+        ..SPEC
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

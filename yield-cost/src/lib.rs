@@ -22,7 +22,8 @@
 mod tasks;
 mod threads;
 
-use harness::{Amounts, Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, WorkFlag};
+use harness::limits::Kind;
+use harness::{Bench, Count, Launch, Measured, RuntimeKind, Spec, WorkFlag};
 
 /// Cycles per iteration.
 const CYCLES: u64 = 5_000;
@@ -70,22 +71,19 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let load = Some(flags.work.into());
-    let (threads, async_task) = (Amounts::thread(threads::STACK), Amounts::async_task());
-    let runtime = |kind: RuntimeKind| RuntimeFlags::from(kind).amounts(launch.cpus());
-    let none = Amounts::NONE;
-    let (tasks, switches, per_task, fixed) = match flags.scenario {
-        Scenario::YieldTokioCt => {
-            (1, Some(0.0), async_task, runtime(RuntimeKind::TokioCurrentThread)?)
-        }
-        Scenario::YieldTokioMt => (1, None, async_task, runtime(RuntimeKind::Tokio)?),
+    let (tasks, switches, kind) = match flags.scenario {
+        Scenario::YieldTokioCt => (1, Some(0.0), Kind::Tokio),
+        Scenario::YieldTokioMt => (1, None, Kind::Tokio),
         Scenario::SchedYield => {
             threads::check_sched_yield(launch.placement)?;
-            (2, Some(1.0), threads, none)
+            (2, Some(1.0), Kind::Thread)
         }
-        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), threads, none),
-        _ => (1, Some(0.0), none, none),
+        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), Kind::Thread),
+        _ => (1, Some(0.0), Kind::AsyncExecutor),
     };
-    Ok(Spec { tasks, switches, load, per_task, fixed, ..SPEC })
+    let is_pool = flags.scenario == Scenario::YieldTokioMt;
+    let threads = if is_pool { launch.cpus() as u64 } else { 0 };
+    Ok(Spec { tasks, switches, load, kind, threads, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

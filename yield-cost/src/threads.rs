@@ -79,9 +79,6 @@ pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
     })
 }
 
-/// The standard library's default stack of a thread, in bytes.
-pub const STACK: u64 = 2 << 20;
-
 /// The least share of cycles that must pass the turn to another thread: a
 /// scheduler may let one continue.
 const LEAST_TURNS: f64 = 0.9;

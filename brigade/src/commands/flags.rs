@@ -366,9 +366,6 @@ pub struct LimitsFlags {
     /// its limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
-    /// Create tasks up to the limit to verify the prediction
-    #[arg(long, requires = "kind")]
-    pub verify: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::Context;
 use harness::cpus;
-use harness::limits::{self, Amounts, Need};
+use harness::limits::{self, Kind, Need};
 use harness::system_files::{SystemFiles, recordable};
 
 use crate::manifest::program::{Source, Tool};
@@ -50,7 +50,7 @@ impl Capabilities {
             };
             missing.extend(lacking.map(|reason| (name.clone(), reason)));
         }
-        let ring = Need { tasks: 1, per_task: Amounts::ring(), fixed: Amounts::default() };
+        let ring = Need::new(Kind::IoUring, 1);
         let no_io_uring = limits::admit(&ring, &limits::in_force(&SystemFiles::live())).err();
         let no_io_uring = no_io_uring.map(|refusal| format!("no io_uring: {refusal}"));
         Ok(Self { cpus, no_io_uring, missing })

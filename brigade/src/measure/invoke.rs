@@ -162,8 +162,7 @@ fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
     };
     let Some(tasks) = number("--tasks") else { return Ok(()) };
     let tasks = tasks.saturating_mul(number("--rings").unwrap_or(1));
-    let need = Need { tasks, per_task: kind.per_task(), fixed: kind.fixed() };
-    admit(&need, &in_force(&SystemFiles::live()))
+    admit(&Need::new(kind, tasks), &in_force(&SystemFiles::live()))
 }
 
 /// Makes a guest start on the CPUs of its placement, and returns them.

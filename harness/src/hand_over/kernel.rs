@@ -9,7 +9,6 @@ use std::sync::Arc;
 use rustix::event::EventfdFlags;
 
 use super::{Closer, Sink, Source};
-use crate::limits::Amounts;
 
 /// Values of `--channel`, for programs that wait for file descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -24,14 +23,6 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The resources of one channel.
-    pub fn amounts(self) -> Amounts {
-        match self {
-            Self::Pipe => Amounts::pipe(),
-            Self::SocketPair => Amounts::socket_pair(),
-        }
-    }
-
     /// Opens one: the reading end and the writing end, both blocking and closed
     /// on `exec`.
     ///

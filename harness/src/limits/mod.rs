@@ -1,42 +1,91 @@
 //! Limits: the needs of tasks, the machine's limits, and which is reached first, checked before any
-//! task exists.
-//!
-//! [`in_force`] reads every limit that tasks can reach, with its current use; [`admit`] compares a
-//! [`Need`] with them, and [`Forecast`] computes how many tasks fit. [`Amounts`] are the needs of
-//! one task; [`Kind`] lists the kinds of the programs. A program's check and `brigade limits` share
-//! this code and its messages.
+//! task exists. A program's check and `brigade limits` share this code and its messages.
 
 mod machine;
-mod needs;
+mod table;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-pub use machine::{Limit, in_force, may_raise_hard_limits, raise_soft_file_limit};
-pub(crate) use needs::FILES_PER_RUNTIME;
-pub use needs::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas};
+pub use machine::{Limit, in_force, raise_soft_file_limit};
+pub use table::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas};
 
+use crate::spec::Spec;
 use crate::system_files::SystemFiles;
+
+/// The standard library's default stack of a thread, in bytes.
+pub(crate) const STANDARD_STACK_BYTES: u64 = 2 << 20;
 
 /// The needs of a number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The number of tasks.
-    pub tasks: u64,
-    /// The needs of each task.
-    pub per_task: Amounts,
+    tasks: u64,
+    per_task: Amounts,
     /// The program's fixed needs.
-    pub fixed: Amounts,
+    fixed: Amounts,
+    /// Its other threads; their needs are in the fixed ones.
+    threads: u64,
 }
 
 impl Need {
-    /// The total need of a resource, including what the allocator maps for
-    /// them.
+    /// Tasks of this kind, with the default stack.
+    pub fn new(kind: Kind, tasks: u64) -> Self {
+        Self::with_stack(kind, tasks, STACK_BYTES)
+    }
+
+    /// Tasks of this kind; those with stacks have one of this many bytes each.
+    pub fn with_stack(kind: Kind, tasks: u64, stack_bytes: u64) -> Self {
+        let (_, task, channel, shared) = kind.row();
+        let stack = if kind.has_sized_stack() { stack_bytes } else { 0 };
+        let per_task = task + channel + Amounts::stack(stack);
+        // The channel back to the driver.
+        let fixed = shared + channel + Amounts::observation();
+        Self { tasks, per_task, fixed, threads: 0 }
+    }
+
+    /// One block of memory.
+    pub fn block(bytes: u64) -> Self {
+        let (per_task, fixed) = (Amounts::heap(bytes), Amounts::default());
+        Self { tasks: 1, per_task, fixed, threads: 0 }
+    }
+
+    /// The declaration of a program.
+    pub(crate) fn of_program(spec: &Spec) -> Self {
+        let need = Self::with_stack(spec.kind, spec.tasks.into(), spec.stack_bytes);
+        let load = spec.load.map_or(0, |load| load.working_set);
+        let need = need.heap(spec.heap_bytes.saturating_add(load));
+        let (_, _, channel, _) = spec.kind.row();
+        let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
+        let fixed = need.fixed
+            + channel.times(u64::from(spec.brigades) - 1)
+            + thread.times(spec.threads)
+            + Amounts::process().times(spec.hogs.into());
+        Self { fixed, threads: spec.threads, ..need }
+    }
+
+    /// Each task and the driver also allocate this many bytes.
+    pub fn heap(self, bytes: u64) -> Self {
+        let heap = Amounts::heap(bytes);
+        Self { per_task: self.per_task + heap, fixed: self.fixed + heap, ..self }
+    }
+
+    /// Each task also writes to this many bytes of its stack or heap.
+    pub fn memory(self, bytes: u64) -> Self {
+        Self { per_task: self.per_task + Amounts::memory(bytes), ..self }
+    }
+
+    /// The needs of one task.
+    pub fn per_task(&self) -> Amounts {
+        self.per_task
+    }
+
+    /// The total need of a resource, including what the allocator maps for threads.
     pub fn of(&self, resource: Resource) -> u64 {
-        let tasks = self.per_task.of(resource).saturating_mul(self.tasks);
-        let allocator = self.per_task.allocator(self.tasks).of(resource);
-        tasks.saturating_add(allocator).saturating_add(self.fixed.of(resource))
+        let is_thread = self.per_task.of(Resource::Maps).min(self.per_task.of(Resource::Threads));
+        let threads = self.tasks.saturating_mul(is_thread.min(1)).saturating_add(self.threads);
+        let all = self.per_task.times(self.tasks) + self.fixed + Amounts::arenas(threads);
+        all.of(resource)
     }
 
     /// How many tasks fit into `available` of a resource. The first threads take more than later
@@ -86,18 +135,17 @@ impl fmt::Display for Refusal {
             let fitting = need.fits(limit.resource, limit.available().unwrap_or(u64::MAX));
             write!(out, ", enough for {fitting} tasks")?;
         }
-        match (limit.commands_for(amount).first(), limit.greatest) {
-            (Some(command), _) => write!(out, "; raise it with: {command}"),
-            (None, Some(greatest)) if !limit.raise.is_empty() => {
-                write!(out, "; the largest possible value is {greatest}: use fewer tasks")
+        match limit.command_for(amount) {
+            Some(command) => write!(out, "; raise it with: {command}"),
+            None if limit.raise.is_some() => {
+                write!(out, "; the largest possible value is {}: use fewer tasks", limit.most)
             }
-            (None, _) => write!(out, "; free some or use fewer tasks"),
+            None => write!(out, "; free some or use fewer tasks"),
         }
     }
 }
 
-/// Finds the limit that refuses `need`: of several, the one with the fewest
-/// tasks.
+/// Finds the limit that refuses `need`: of several, the one with the fewest tasks.
 ///
 /// # Errors
 /// [`Refusal`] if a limit is too small.
@@ -131,7 +179,7 @@ pub fn fitting(need: &Need) -> u64 {
 }
 
 /// One limit's effect on a kind of task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Line {
     /// The limit.
@@ -141,21 +189,15 @@ pub struct Line {
     pub per_task: u64,
     /// How many tasks fit; `null` if the limit does not apply.
     pub allows: Option<u64>,
-    /// Whether it is the one that is reached first.
-    pub binding: bool,
-    /// Alternative commands that raise it: for the wanted tasks, if they do not fit, otherwise for
-    /// twice as many as allowed.
-    pub commands: Vec<String>,
+    /// The command that raises it: for the wanted tasks, if they do not fit, otherwise for twice as
+    /// many as allowed.
+    pub command: Option<String>,
 }
 
 /// The effect of all limits on a kind of task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Forecast {
-    /// The needs of one task.
-    pub per_task: Amounts,
-    /// The program's other needs, with as many tasks as fit.
-    pub besides: Amounts,
     /// How many tasks fit; `null` without a limit.
     pub fits: Option<u64>,
     /// Every limit that the tasks can reach, tightest first. The first is reached first, unless it
@@ -167,31 +209,25 @@ impl Forecast {
     /// Compares the needs of a task of `need` with `limits`, for as many tasks as fit or, in the
     /// commands, for `wanted` tasks.
     pub fn new(need: &Need, limits: Vec<Limit>, wanted: Option<u64>) -> Self {
-        let per_task = need.per_task;
         let line = |limit: Limit| {
-            let each = Some(per_task.of(limit.resource)).filter(|each| *each > 0)?;
+            let per_task = Some(need.per_task.of(limit.resource)).filter(|each| *each > 0)?;
             let allows = limit.available().map(|available| need.fits(limit.resource, available));
-            let too_many = allows.and_then(|allows| {
-                let wanted = wanted.unwrap_or(allows.max(1).saturating_mul(2));
-                Some(Need { tasks: wanted, ..*need }).filter(|_| wanted > allows)
+            let command = allows.and_then(|allows| {
+                let tasks = wanted.unwrap_or(allows.max(1).saturating_mul(2));
+                let need = Some(Need { tasks, ..*need }).filter(|_| tasks > allows)?;
+                limit.command_for(need.of(limit.resource))
             });
-            let room = |need: Need| limit.commands_for(need.of(limit.resource));
-            let commands = too_many.map_or_else(Vec::new, room);
-            Some(Line { per_task: each, allows, binding: false, commands, limit })
+            Some(Line { per_task, allows, command, limit })
         };
         let mut limits: Vec<Line> = limits.into_iter().filter_map(line).collect();
         limits.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
-        let fits = limits.first_mut().and_then(|line| {
-            line.binding = line.allows.is_some();
-            line.allows
-        });
-        let besides = need.fixed.and(per_task.allocator(fits.unwrap_or(u64::MAX)));
-        Self { per_task, besides, fits, limits }
+        let fits = limits.first().and_then(|line| line.allows);
+        Self { fits, limits }
     }
 
     /// The limit that is reached first; `None` without one.
     pub fn binding(&self) -> Option<&Line> {
-        self.limits.first().filter(|line| line.binding)
+        self.limits.first().filter(|line| line.allows.is_some())
     }
 
     /// The limit that is reached once the first is raised.
@@ -204,92 +240,90 @@ impl Forecast {
 mod tests {
     use super::*;
 
-    fn of(resource: Resource, value: Option<u64>) -> Limit {
-        Limit::new(resource, "the limit", "here", value).raised_by("raise {}")
+    use Resource::{AddressSpace, Files, Maps, Memory, Rings, Threads};
+
+    fn limit(resource: Resource, value: Option<u64>, in_use: u64) -> Limit {
+        let raise = Some("raise {}".to_owned());
+        Limit { in_use, raise, ..Limit::new(resource, "the limit", value) }
     }
 
-    fn limit(resource: Resource, value: u64, in_use: u64) -> Limit {
-        of(resource, Some(value)).in_use(in_use)
+    fn exempt(resource: Resource, value: u64) -> Limit {
+        Limit { exempt: Some("root is exempt"), ..limit(resource, Some(value), 0) }
     }
 
-    fn threads_over_pipes(tasks: u64) -> Need {
-        let per_task = Amounts::thread(1 << 20).and(Amounts::pipe());
-        Need { tasks, per_task, fixed: Amounts::pipe() }
+    fn over_pipes(tasks: u64) -> Need {
+        Need::new(Kind::ThreadPipe, tasks)
     }
 
-    /// Checks the limits for this many threads over pipes, and how a refusal ends.
-    #[track_caller]
-    fn check(tasks: u64, limits: &[Limit], expected: Option<&str>) {
-        let refusal = admit(&threads_over_pipes(tasks), limits).err().map(|it| it.to_string());
-        assert_eq!(refusal.is_some(), expected.is_some(), "{refusal:?}");
-        let refusal = refusal.unwrap_or_default();
-        assert!(refusal.ends_with(expected.unwrap_or_default()), "{refusal}");
-    }
-
+    /// Of the files, two are the channel's back to the driver, and two are for observing.
     #[test]
     fn the_tightest_limit_refuses() {
-        use Resource::{Files, Maps};
-        check(10, &[limit(Files, 25, 3)], None);
-        check(11, &[limit(Files, 25, 3)], Some(""));
-        // The sum does not overflow.
-        check(u64::MAX, &[limit(Files, u64::MAX - 1, 0)], Some(""));
-        let exempt = limit(Files, 1, 0).exempt(Some("root is exempt"));
-        check(1000, &[exempt, of(Files, None)], None);
-        check(
-            100,
-            &[limit(Maps, 100_000, 0), limit(Files, 20, 5)],
-            Some(
-                "100 tasks need 202 open files, but the limit is 20 with 5 in use, enough for 6 \
-                 tasks; raise it with: raise 207",
-            ),
-        );
-        // No command would be refused by the kernel.
-        let greatest = threads_over_pipes(1000).of(Maps);
-        let limits = [Limit { greatest: Some(greatest), ..limit(Maps, 100, 0) }];
-        check(1000, &limits, Some(&format!("raise it with: raise {greatest}")));
-        let words = format!("the largest possible value is {greatest}: use fewer tasks");
-        check(1001, &limits, Some(&words));
-    }
-
-    #[test]
-    fn a_resource_that_no_task_needs_is_not_counted_in_tasks() {
-        let fixed = Amounts { threads: 8, ..Amounts::default() };
-        let need = Need { tasks: 3, per_task: Amounts::async_task(), fixed };
-        let refusal = admit(&need, &[limit(Resource::Threads, 10, 5)]).expect_err("too many");
-        assert!(!refusal.to_string().contains("fit into"), "{refusal}");
+        let files = |value, in_use| limit(Files, Some(value), in_use);
+        let most = over_pipes(1000).of(Maps);
+        let maps = |most| Limit { most, ..limit(Maps, Some(100), 0) };
+        for (tasks, limits, refused) in [
+            (10, vec![files(27, 3)], None),
+            (11, vec![files(27, 3)], Some((Files, Some(29)))),
+            (u64::MAX, vec![files(u64::MAX - 1, 0)], Some((Files, Some(u64::MAX)))),
+            (1000, vec![exempt(Files, 1), limit(Files, None, 0)], None),
+            (100, vec![limit(Maps, Some(100_000), 0), files(20, 5)], Some((Files, Some(209)))),
+            // No command is printed that the kernel would refuse.
+            (1000, vec![maps(most)], Some((Maps, Some(most)))),
+            (1001, vec![maps(most)], Some((Maps, None))),
+        ] {
+            let refusal = admit(&over_pipes(tasks), &limits).err();
+            let seen = refusal.map(|Refusal { need, limit }| {
+                (limit.resource, limit.command_for(need.of(limit.resource)))
+            });
+            let raise = |enough: u64| format!("raise {enough}");
+            assert_eq!(seen, refused.map(|(what, enough)| (what, enough.map(raise))), "{tasks}");
+        }
     }
 
     /// On a machine with many CPUs the arenas alone may exceed the memory: the threads that fit
     /// have one each.
     #[test]
     fn arenas_are_charged_as_they_are_created() {
-        let per_task = Amounts::thread(1 << 20);
-        let need = |tasks| Need { tasks, per_task, fixed: Amounts::default() };
-        let few = need(5).of(Resource::AddressSpace);
-        assert_eq!(few, 5 * per_task.address_space_bytes + 5 * (64 << 20));
-        assert_eq!(need(0).fits(Resource::AddressSpace, few), 5);
-        assert_eq!(need(0).fits(Resource::AddressSpace, few - 1), 4);
-        let many = need(100_000).of(Resource::AddressSpace);
-        assert_eq!(need(0).fits(Resource::AddressSpace, many), 100_000);
-        assert_eq!(many - need(99_999).of(Resource::AddressSpace), per_task.address_space_bytes);
+        let need = |tasks| Need::new(Kind::Thread, tasks);
+        let each = need(1).per_task.of(AddressSpace);
+        let few = need(5).of(AddressSpace);
+        assert_eq!(few, 5 * each + 5 * (64 << 20));
+        assert_eq!(need(0).fits(AddressSpace, few), 5);
+        assert_eq!(need(0).fits(AddressSpace, few - 1), 4);
+        let many = need(100_000).of(AddressSpace);
+        assert_eq!(need(0).fits(AddressSpace, many), 100_000);
+        assert_eq!(many - need(99_999).of(AddressSpace), each);
+        assert_eq!(Need::new(Kind::Process, 5).of(Maps), 0);
+    }
+
+    #[test]
+    fn a_program_needs_what_its_declaration_says() {
+        let spec = Spec { tasks: 6, brigades: 2, threads: 3, hogs: 4, ..Spec::NEW };
+        let need = |kind, heap_bytes| Need::of_program(&Spec { kind, heap_bytes, ..spec.clone() });
+        let (pipes, blocks) = (need(Kind::TokioPipe, 0), need(Kind::TokioPipe, 256 << 10));
+        assert_eq!((pipes.of(Threads), pipes.of(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
+        assert_eq!(need(Kind::ThreadPipe, 0).of(Threads), 6 + 3 + 4);
+        // The driver has a block, too, and each is a map.
+        assert_eq!(blocks.of(Memory) - pipes.of(Memory), 7 * (256 << 10));
+        assert_eq!(blocks.of(Maps) - pipes.of(Maps), 7 * 2);
     }
 
     #[test]
     fn the_tightest_limit_is_first_and_the_second_is_next() {
-        use Resource::{Files, Maps, Memory, Rings, Threads};
-        let forecast = |limits| Forecast::new(&threads_over_pipes(0), limits, Some(20_000));
-        let exempt = limit(Threads, 7, 0).exempt(Some("root is exempt"));
-        let (maps, files) = (limit(Maps, 65_530, 30), limit(Files, 20_000, 4));
-        let some = forecast(vec![exempt.clone(), limit(Threads, 32_768, 100), maps, files]);
-        assert_eq!(some.fits, Some((20_000 - 4 - 2) / 2));
+        let forecast = |limits| Forecast::new(&over_pipes(0), limits, Some(20_000));
+        let (maps, files) = (limit(Maps, Some(65_530), 30), limit(Files, Some(20_000), 4));
+        let some =
+            forecast(vec![exempt(Threads, 7), limit(Threads, Some(32_768), 100), maps, files]);
+        assert_eq!(some.fits, Some((20_000 - 4 - 4) / 2));
         assert_eq!(some.binding().map(|line| line.limit.resource), Some(Files));
-        let arenas = Amounts::thread(1 << 20).allocator(u64::MAX).maps;
+        let arenas = Amounts::arenas(u64::MAX).of(Maps);
         assert_eq!(some.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
-        let raised: Vec<_> = some.limits.iter().map(|line| line.commands.clone()).collect();
+        let commands: Vec<_> = some.limits.iter().map(|line| line.command.as_deref()).collect();
         let maps = format!("raise {}", 80_000 + arenas + 30);
-        assert_eq!(raised, [vec!["raise 40006".to_owned()], vec![maps], vec![], vec![]]);
+        assert_eq!(commands, [Some("raise 40008"), Some(&maps), None, None]);
 
-        let none = forecast(vec![exempt, of(Memory, None), limit(Rings, 0, 0)]);
+        let none =
+            forecast(vec![exempt(Threads, 7), limit(Memory, None, 0), limit(Rings, Some(0), 0)]);
         assert_eq!((none.fits, none.binding(), none.next()), (None, None, None));
         assert_eq!(none.limits.len(), 2, "no thread reaches the limit of rings");
     }

@@ -1,0 +1,381 @@
+//! Two tables: the limits of this machine, and the kinds of tasks with their needs.
+//!
+//! A new limit is a row in [`rows`], and a [`Resource`] if it counts something new. The needs are
+//! facts about Linux, glibc and the standard library; tests of `task-memory` measure each of them
+//! from outside, on many tasks.
+
+use std::array;
+use std::fmt;
+use std::ops::Add;
+
+use clap::ValueEnum;
+use nix::unistd::{SysconfVar, sysconf};
+use serde::{Deserialize, Serialize};
+
+use super::machine::{ADMIN, Limit, Machine};
+use crate::system_files::page_size;
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Open file descriptors.
+    Files,
+    /// Threads, also called tasks and pids in the kernel.
+    Threads,
+    /// Memory maps of the process.
+    Maps,
+    /// Bytes of memory, user and kernel.
+    Memory,
+    /// Bytes of address space.
+    AddressSpace,
+    /// Bytes of memory that cannot be swapped out.
+    LockedMemory,
+    /// Files in an epoll instance.
+    EpollWatches,
+    /// Rings of io_uring.
+    Rings,
+}
+
+use Resource::{AddressSpace, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads};
+
+impl Resource {
+    /// Whether its unit is bytes.
+    pub fn is_bytes(self) -> bool {
+        self.to_string().starts_with("bytes")
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Files => "open files",
+            Threads => "threads",
+            Maps => "memory maps",
+            Memory => "bytes of memory",
+            AddressSpace => "bytes of address space",
+            LockedMemory => "bytes of locked memory",
+            EpollWatches => "epoll watches",
+            Rings => "io_uring rings",
+        })
+    }
+}
+
+/// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
+const MOST_THREADS: u64 = 0x3fff_ffff;
+/// The largest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
+const MOST_IDS: u64 = 1 << 22;
+/// The largest `vm.max_map_count`, an `int`.
+const MOST_MAPS: u64 = i32::MAX as u64;
+
+/// The limits, one a row: what it counts, its name, how much of it is in use, and why it does not
+/// apply to this process. What other processes of the user hold of locked memory and epoll watches
+/// is not visible.
+pub(super) fn rows(m: &Machine<'_>) -> Vec<Option<Limit>> {
+    let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
+    let mut rows = vec![
+        m.setting(Files, "fs.nr_open", m.open_files(), None),
+        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin),
+        m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None),
+        m.setting(Threads, "kernel.threads-max", m.threads(), None)
+            .map(|of| of.up_to(MOST_THREADS)),
+        m.setting(Threads, "kernel.pid_max", m.ids(), None).map(|of| of.up_to(MOST_IDS)),
+        m.of_process(
+            Threads,
+            ("RLIMIT_NPROC", "Max processes"),
+            m.threads_of_user(),
+            m.any_threads(),
+        ),
+        m.setting(Maps, "vm.max_map_count", m.maps(), None).map(|of| of.up_to(MOST_MAPS)),
+        m.available_memory(),
+        m.of_process(AddressSpace, ("RLIMIT_AS", "Max address space"), m.address_space(), None),
+        m.setting(EpollWatches, "fs.epoll.max_user_watches", Some(0), None),
+        m.of_process(
+            LockedMemory,
+            ("RLIMIT_MEMLOCK", "Max locked memory"),
+            Some(0),
+            m.uncharged_rings(),
+        ),
+        m.rings(),
+    ];
+    rows.extend(m.of_groups(Threads));
+    rows.extend(m.of_groups(Memory));
+    rows
+}
+
+/// Entries in the submission queue of the ring in a need.
+pub const RING_ENTRIES: u32 = 64;
+/// Entries of compio's queue.
+const COMPIO_ENTRIES: u32 = 1024;
+/// The default stack of a thread or coroutine, in bytes.
+pub const STACK_BYTES: u64 = 1 << 20;
+/// Arenas per CPU that glibc's allocator creates for threads (`M_ARENA_MAX` of mallopt(3)).
+const ARENAS_PER_CPU: u64 = 8;
+/// Memory maps of an arena: its used and its reserved part.
+const MAPS_PER_ARENA: u64 = 2;
+/// Address space reserved for an arena, in bytes (`HEAP_MAX_SIZE` of glibc, on 64 bits).
+const BYTES_PER_ARENA: u64 = 64 << 20;
+/// Memory maps of the few blocks that the allocator maps separately.
+const MAPS_OF_LARGE_BLOCKS: u64 = 8;
+/// A block of at least so many bytes gets a map of its own (`M_MMAP_THRESHOLD`).
+const LARGE_BLOCK_BYTES: u64 = 128 << 10;
+
+/// How much of each resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts([u64; 8]);
+
+impl Amounts {
+    fn new<const N: usize>(amounts: [(Resource, u64); N]) -> Self {
+        amounts.into_iter().fold(Self::default(), |mut all, (resource, amount)| {
+            all.0[resource as usize] = amount;
+            all
+        })
+    }
+
+    /// The amount of one resource.
+    pub fn of(self, resource: Resource) -> u64 {
+        self.0[resource as usize]
+    }
+
+    /// This many of them.
+    pub(super) fn times(self, count: u64) -> Self {
+        Self(self.0.map(|amount| amount.saturating_mul(count)))
+    }
+
+    /// The same with its files in an epoll instance.
+    fn watched(self) -> Self {
+        self + Self::new([(EpollWatches, self.of(Files))])
+    }
+
+    /// Allocated memory that is written.
+    pub(super) fn heap(bytes: u64) -> Self {
+        Self::new([(Memory, bytes), (AddressSpace, bytes), (Maps, bytes / LARGE_BLOCK_BYTES)])
+    }
+
+    pub(super) fn memory(bytes: u64) -> Self {
+        Self::new([(Memory, bytes)])
+    }
+
+    /// The stack of a task, of which little is written.
+    pub(super) fn stack(bytes: u64) -> Self {
+        Self::new([(AddressSpace, bytes)])
+    }
+
+    /// Open files with this much memory in the kernel.
+    fn files(count: u64, bytes: u64) -> Self {
+        Self::new([(Files, count), (Memory, bytes)])
+    }
+
+    /// What observing the tasks needs: a command's standard input and output; reading `/proc` takes
+    /// one.
+    pub(super) fn observation() -> Self {
+        Self::files(2, 0)
+    }
+
+    /// A blocked thread without its stack.
+    pub(super) fn thread() -> Self {
+        Self::thread_of(page_bytes())
+    }
+
+    fn thread_of(page_bytes: u64) -> Self {
+        // Half of the pages of both stacks, which blocking touches; in the kernel a stack (one page
+        // if pages are larger), about 2 KiB of page tables, and 6 KiB of other objects.
+        let bytes = 5 * page_bytes / 2 + page_bytes.max(16 << 10) + (8 << 10);
+        // The size of the CPU's registers plus `SIGSTKSZ`.
+        let signal_stack = (12_u64 << 10).next_multiple_of(page_bytes);
+        // Under glibc: the two stacks and their guards.
+        let address_space = signal_stack + 2 * page_bytes;
+        Self::new([(Threads, 1), (Maps, 4), (Memory, bytes), (AddressSpace, address_space)])
+    }
+
+    /// A blocked process, a copy of this one, rounded up: 24 pages written; stack, page tables and
+    /// other objects in the kernel.
+    pub(super) fn process() -> Self {
+        Self::new([(Threads, 1), (Memory, 64 * page_bytes())])
+    }
+
+    /// A ring of io_uring. For each 64 entries it locks a page of the two queues' heads and the
+    /// completions, and one of submissions of 64 bytes. They are two maps.
+    fn ring(entries: u32) -> Self {
+        let locked = 2 * u64::from(entries / 64) * page_bytes();
+        let mapped = Self::new([(Maps, 2), (AddressSpace, locked), (LockedMemory, locked)]);
+        // Other objects, rounded up.
+        mapped + Self::files(1, locked + (4 << 10)) + Self::new([(Rings, 1)])
+    }
+
+    /// What the allocator maps for this many threads: an arena for each of the first. The initial
+    /// thread's, which counts as the first, grows with the heap and reserves nothing.
+    pub(super) fn arenas(threads: u64) -> Self {
+        if threads == 0 {
+            return Self::default();
+        }
+        let reserving = threads.min(arenas() - 1);
+        let maps = (reserving + 1) * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS;
+        Self::new([(Maps, maps), (AddressSpace, reserving * BYTES_PER_ARENA)])
+    }
+}
+
+impl Add for Amounts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(array::from_fn(|index| self.0[index].saturating_add(other.0[index])))
+    }
+}
+
+/// The most arenas that the allocator creates: later threads share them.
+pub fn arenas() -> u64 {
+    let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+    cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1) * ARENAS_PER_CPU
+}
+
+fn page_bytes() -> u64 {
+    page_size().unwrap_or(4 << 10)
+}
+
+/// A kind of task, with the channels between the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Threads that share nothing
+    Thread,
+    /// Threads with a futex, condition variable or channel in memory each
+    ThreadFutex,
+    /// Threads over eventfds
+    ThreadEventfd,
+    /// Threads over pipes or socket pairs
+    #[value(alias = "thread-socketpair")]
+    #[serde(alias = "thread-socketpair")]
+    ThreadPipe,
+    /// Threads with a TCP connection each, to another machine
+    ThreadTcp,
+    /// Tokio tasks, over channels in memory or nothing
+    #[value(alias = "tokio-channel")]
+    #[serde(alias = "tokio-channel")]
+    Tokio,
+    /// Tokio tasks over pipes or socket pairs
+    TokioPipe,
+    /// Tokio tasks with a TCP connection each, to another machine
+    TokioTcp,
+    /// Tokio tasks with a blocked thread each
+    TokioBlocking,
+    /// Tasks of async-executor or LocalPool, over channels in memory or nothing
+    AsyncExecutor,
+    /// Tasks of async-executor over pipes or socket pairs
+    AsyncExecutorPipe,
+    /// Tasks of compio, over channels in memory or nothing
+    Compio,
+    /// Tasks of compio over pipes or socket pairs
+    CompioPipe,
+    /// States of an event loop of epoll, over pipes or socket pairs
+    EpollPipe,
+    /// States of an event loop of io_uring, over pipes or socket pairs
+    IoUringPipe,
+    /// Goroutines over channels
+    Goroutine,
+    /// Stackful coroutines
+    Coroutine,
+    /// Forked processes
+    Process,
+    /// Pipes or socket pairs, without tasks
+    Pipe,
+    /// Rings of io_uring
+    IoUring,
+}
+
+impl Kind {
+    /// The name of such tasks in the plural; the needs of one, without its stack, and of the
+    /// channel that it reads from; and the common needs of all.
+    pub(super) fn row(self) -> (&'static str, Amounts, Amounts, Amounts) {
+        let (none, thread) = (Amounts::default(), Amounts::thread());
+        // Each with its channel in memory, rounded up.
+        let (future, goroutine) = (Amounts::heap(2 << 10), Amounts::heap(3 << 10));
+        let (state, in_memory) = (Amounts::heap(512), Amounts::heap(1 << 10));
+        let eventfd = Amounts::files(1, 1 << 10);
+        // With a page of data.
+        let pipe = Amounts::files(2, page_bytes() + (2 << 10));
+        // An end without data: socket, file, inode and directory entry, 3.9 KiB on Linux 6.18.
+        let connection = Amounts::files(1, 4 << 10);
+        let ring = Amounts::ring(RING_ENTRIES);
+        // The request of a waiting read and its wake-up, rounded up.
+        let read = Amounts::memory(512);
+        // Two handles of an epoll and the eventfd that wakes it; epoll, eventfd, timer and thread.
+        let (tokio, async_io) = (Amounts::files(3, 0), Amounts::files(3, 0) + thread);
+        let compio = Amounts::ring(COMPIO_ENTRIES) + eventfd;
+        // The stack's top, the stack and the guard page below; maps and page tables in the kernel.
+        let coroutine = Amounts::new([
+            (Maps, 2),
+            (Memory, page_bytes() + (5 << 10)),
+            (AddressSpace, page_bytes()),
+        ]);
+        match self {
+            Self::Thread => ("threads", thread, none, none),
+            Self::ThreadFutex => {
+                ("threads over futexes or channels in memory", thread, in_memory, none)
+            }
+            Self::ThreadEventfd => ("threads over eventfds", thread, eventfd, none),
+            Self::ThreadPipe => ("threads over pipes or socket pairs", thread, pipe, none),
+            Self::ThreadTcp => ("threads with a TCP connection", thread, connection, none),
+            Self::Tokio => ("tokio tasks", future, none, tokio),
+            Self::TokioPipe => ("tokio tasks over pipes", future, pipe.watched(), tokio),
+            Self::TokioTcp => {
+                ("tokio tasks with a TCP connection", future, connection.watched(), tokio)
+            }
+            Self::TokioBlocking => ("blocking tokio tasks", future + thread, none, tokio),
+            Self::AsyncExecutor => ("async-executor tasks", future, none, none),
+            Self::AsyncExecutorPipe => {
+                ("async-executor tasks over pipes", future, pipe.watched(), async_io)
+            }
+            Self::Compio => ("compio tasks", future, none, compio),
+            Self::CompioPipe => ("compio tasks over pipes", future + read, pipe, compio),
+            Self::EpollPipe => ("states of an epoll loop", state, pipe.watched(), eventfd),
+            Self::IoUringPipe => ("states of an io_uring loop", state + read, pipe, ring),
+            Self::Goroutine => ("goroutines", goroutine, none, none),
+            Self::Coroutine => ("coroutines", coroutine, none, none),
+            Self::Process => ("processes", Amounts::process(), none, pipe),
+            Self::Pipe => ("pipes", none, pipe, none),
+            Self::IoUring => ("io_uring rings of 64 entries", ring, none, none),
+        }
+    }
+
+    /// The name of the tasks, in the plural.
+    pub fn tasks(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Whether each task has a stack of a size that the program chooses.
+    pub fn has_sized_stack(self) -> bool {
+        use Kind::{Coroutine, Thread, ThreadEventfd, ThreadFutex, ThreadPipe, ThreadTcp};
+        matches!(self, Thread | ThreadFutex | ThreadEventfd | ThreadPipe | ThreadTcp | Coroutine)
+            || self == Self::TokioBlocking
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&crate::flags::name(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_and_stacks_are_whole_pages() {
+        let thread = |page_bytes| Amounts::thread_of(page_bytes);
+        let [small, large] = [4 << 10, 64 << 10].map(thread);
+        assert_eq!([small, large].map(|of| of.of(AddressSpace)), [20 << 10, 3 * (64 << 10)]);
+        assert_eq!([small, large].map(|of| of.of(Memory)), [34 << 10, (72 + 160) << 10]);
+    }
+
+    #[test]
+    fn every_resource_is_needed_by_some_kind() {
+        for &resource in Resource::value_variants() {
+            let needed = |kind: &Kind| kind.row().1.of(resource) + kind.row().2.of(resource) > 0;
+            assert!(Kind::value_variants().iter().any(needed), "{resource}");
+        }
+    }
+}
