@@ -143,9 +143,9 @@ pub enum Rounds {
     Independent,
 }
 
-/// The quotient of the medians of `first` and `second`. Its interval is as wide as that of the
-/// median over common rounds of their quotient: what slows a whole round cancels. `None` if a
-/// figure is missing or not positive.
+/// The quotient of the medians of `first` and `second`. Its interval is that of the median over
+/// common rounds of the quotient, in which what slows a whole round cancels, extended to the
+/// figure. `None` if a figure is missing or not positive.
 pub fn ratio(
     first: &ByRound,
     second: &ByRound,
@@ -180,10 +180,8 @@ fn paired(
     let inflation = if rounds == Rounds::Dependent { INFLATION.sqrt() } else { 1.0 };
     let interval = Estimate::of_independent(confidence, &common).and_then(|pairs| {
         let Interval { low, high } = pairs.interval?;
-        Some(Interval {
-            low: value - inflation * (pairs.value - low),
-            high: value + inflation * (high - pairs.value),
-        })
+        let end = |end: f64| pairs.value + inflation * (end - pairs.value);
+        Some(Interval { low: end(low).min(value), high: end(high).max(value) })
     });
     Estimate { value, interval, count }
 }

@@ -186,12 +186,10 @@ fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
         format!("{low}{high:>between$}")
     });
     let text = terminal::line(text);
-    let before = LABEL + MEDIAN;
-    let columns = match text.chars().count() {
-        long if long + 8 > before => {
-            format!("{text}{:>1$}", "median", (before + 2).max(long) - long)
-        }
-        _ => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
+    // A long heading takes the place of the word above the medians.
+    let columns = match text.chars().count() > LABEL {
+        true => format!("{text:<width$}", width = LABEL + MEDIAN),
+        false => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
     };
     format!("\n{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
         + "\n"
@@ -323,6 +321,6 @@ mod tests {
         let group = of_group(&report.groups[0], 7, Style::default());
         let lines: Vec<&str> = group.lines().collect();
         assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
-        assert!(group.contains("and 1 more"), "{group}");
+        assert!(group.contains("and 2 more"), "{group}");
     }
 }
