@@ -22,6 +22,18 @@ fn main() {
     let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
     let hash = |text: String| text.split('"').find(|word| word.len() == 40).map(str::to_owned);
     fact("REVISION", packed.and_then(hash));
+    if env::var("PROFILE").as_deref() == Ok("release") {
+        // The folder of the profile is three above.
+        let profile = out.iter().rev().nth(3).and_then(|name| name.to_str()).unwrap_or("release");
+        fact("PROFILE", Some(profile.to_owned()));
+        fact("OPT_LEVEL", Some(setting(profile, "opt-level", "3")));
+        fact("CODEGEN_UNITS", Some(setting(profile, "codegen-units", "16")));
+        fact("LTO", Some(setting(profile, "lto", "false")));
+        let tree = ["tree", "--offline", "--locked", "--invert=tokio", "--depth=0"];
+        let shown = ["--edges=normal,no-proc-macro", "--format={f}"];
+        let cargo = env::var("CARGO").expect("cargo sets it");
+        fact("TOKIO", output(&cargo, &[&tree[..], &shown].concat()));
+    }
     // Only in release builds: every new commit would otherwise rebuild what is only tested. In a
     // working tree other than this workspace's, the prefix is longer.
     let prefix = output("git", &["rev-parse", "--show-prefix"]);
@@ -35,6 +47,20 @@ fn main() {
     for path in [state, sources].iter().flatten().flat_map(|paths| paths.lines()) {
         println!("cargo::rerun-if-changed={path}");
     }
+}
+
+/// A setting of the profile in which the programs are built, which cargo does not pass: from the
+/// environment or the workspace's manifest.
+fn setting(profile: &str, name: &str, default: &str) -> String {
+    let [of, key] = [profile, name].map(|word| word.to_uppercase().replace('-', "_"));
+    let variable = format!("CARGO_PROFILE_{of}_{key}");
+    println!("cargo::rerun-if-env-changed={variable}");
+    let manifest = fs::read_to_string("../Cargo.toml").unwrap_or_default();
+    let section = manifest.split(&format!("[profile.{profile}]\n")).nth(1).unwrap_or_default();
+    let mut lines = section.lines().take_while(|line| !line.starts_with('['));
+    let written = lines.find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));
+    let value = env::var(variable).ok().or_else(|| written.map(str::to_owned));
+    value.map_or_else(|| default.to_owned(), |text| text.trim().trim_matches('"').to_owned())
 }
 
 /// A program's output, if it can run.

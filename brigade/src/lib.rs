@@ -16,14 +16,14 @@
 mod commands;
 mod exit;
 mod judge;
-pub mod manifest;
-pub mod measure;
+mod manifest;
+mod measure;
 mod plan;
 mod programs;
 #[cfg(test)]
 mod schema_tests;
 mod show;
-pub mod store;
+mod store;
 
 /// The whole binary: runs the program or the command on the command line.
 pub fn main() -> std::process::ExitCode {

@@ -9,11 +9,11 @@ use schemars::{JsonSchema, schema_for};
 use crate::judge::compare::Comparison;
 use crate::judge::impact::Impact;
 use crate::judge::report::Report;
+use crate::measure::guest::Laps;
 use crate::measure::settings::Advice;
 use crate::show::limits::LimitsReport;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
-use crate::store::laps::Laps;
 use crate::store::results::RunDescription;
 
 fn check<T: JsonSchema>(file: &str) {

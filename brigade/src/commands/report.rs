@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
@@ -172,13 +172,11 @@ pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
 /// Reads a saved run. Warns of what cannot be used.
 ///
 /// # Errors
-/// If `path` contains no run, or no record of it can be used.
+/// If `path` contains no run.
 pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
     let saved = SavedRun::read(path)?;
     for warning in &saved.warnings {
         output::warn(&format!("{}: {warning}", path.display()));
     }
-    let is_usable = saved.rejected == 0 || !saved.invocations.is_empty();
-    ensure!(is_usable, "{}: none of its records can be used", path.display());
     Ok(saved)
 }

@@ -13,16 +13,15 @@ use nix::sys::signal::kill;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::getpid;
 
+use crate::commands::output;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
-use crate::measure::guard::Guard;
 use crate::measure::lock::Lock;
 use crate::measure::signals::Signals;
 use crate::store::results::{self, CaseDetail, RunDescription};
 
-/// Files that the runner, its guard and a program with pipes open, with some to
-/// spare.
+/// Files that the runner and a program with pipes open, with some to spare.
 const FEWEST_FILES: u64 = 64;
 
 /// The right to measure on this machine; dropping it releases the lock.
@@ -30,20 +29,18 @@ pub struct Session<'a> {
     pub manifest: &'a Manifest,
     pub capabilities: Capabilities,
     pub signals: Signals,
-    // Dropped last: the guard has it, too.
     _lock: Lock,
 }
 
 impl<'a> Session<'a> {
-    /// Takes the lock.
+    /// Takes the lock, after any process that holds it.
     ///
     /// # Errors
-    /// If another process holds it, or the set-up fails.
+    /// If the set-up fails.
     pub fn begin(manifest: &'a Manifest) -> anyhow::Result<Self> {
         require_means()?;
-        let mut signals = Signals::register().context("setting up signal handlers")?;
-        let lock = Lock::take(true)?;
-        signals.guard = Some(Guard::start(lock.file()).context("starting the guard")?);
+        let signals = Signals::register().context("setting up signal handlers")?;
+        let lock = Lock::take(output::warn)?;
         let capabilities = Capabilities::detect(manifest)?;
         Ok(Self { manifest, capabilities, signals, _lock: lock })
     }

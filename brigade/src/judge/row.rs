@@ -231,7 +231,7 @@ impl Row {
             (_, None, Some(of)) => of.name.clone(),
             _ => String::new(),
         };
-        case.cpu_ns = median_of(&used, |record| Some(cpu_ns(record)?));
+        case.cpu_ns = median_of(&used, cpu_ns);
         case.switches = median_of(&used, switches);
         case.parts = Parts::of(&used);
         if let Some(of) = principal.filter(|of| of.name == case.measurement) {

@@ -177,6 +177,12 @@ impl Manifest {
                 {
                     return Err(format!("'{line}': a guest's tasks cannot be spread"));
                 }
+                if !(1..=LONGEST_TIMEOUT).contains(&case.timeout_seconds) {
+                    let seconds = case.timeout_seconds;
+                    return Err(format!(
+                        "timeout_seconds is {seconds}; use 1 to {LONGEST_TIMEOUT}"
+                    ));
+                }
                 names.push(match self.case_of(&case.program, &case.parameters()) {
                     Some(known) => known.name.clone(),
                     None => case.name.clone(),

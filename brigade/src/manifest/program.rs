@@ -79,20 +79,6 @@ pub enum TaskKind {
     Alone,
 }
 
-impl TaskKind {
-    /// Its name in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::AsyncTask => "async task",
-            Self::Coroutine => "coroutine",
-            Self::Goroutine => "goroutine",
-            Self::Process => "process",
-            Self::Alone => "no switch",
-        }
-    }
-}
-
 /// The origin of a program's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {

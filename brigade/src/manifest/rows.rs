@@ -57,15 +57,6 @@ pub struct BlockSpec {
     pub rows: Vec<FigureSpec>,
 }
 
-impl BlockSpec {
-    /// The rows, each divided by the reference.
-    pub fn ratios(&self) -> impl Iterator<Item = (&FigureSpec, FigureSpec)> {
-        let over =
-            |row: &FigureSpec| FigureSpec { over: Some(self.reference.clone()), ..row.clone() };
-        self.rows.iter().map(move |row| (row, over(row)))
-    }
-}
-
 /// A sentence of the first screen about a ratio.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +131,7 @@ impl ImpactPlan {
 #[serde(deny_unknown_fields)]
 pub struct LimitsPlan {
     /// For `--verify`: the program that creates tasks of a `--kind` until one is refused.
+    #[expect(dead_code, reason = "the proof verifies limits")]
     pub program: String,
     /// The cases that measure the cost of tasks.
     #[serde(default)]

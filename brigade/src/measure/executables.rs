@@ -29,40 +29,24 @@ const OWN: &str = "/proc/self/exe";
 pub struct Executable {
     /// The measured file: a binary or a script.
     pub file: PathBuf,
-    /// Its entry in the manifest.
     pub program: Program,
     /// Its name in `file`, which is a `brigade`; `None` if the file is the program.
     contained: Option<String>,
-    /// The file's state when it was found.
     found: FileState,
 }
 
-/// Detects before an invocation that a file was replaced: a run must not mix two builds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
-    device: u64,
-    inode: u64,
-    length: u64,
-    /// Time of the last write: seconds and nanoseconds since 1970.
-    written: (i64, i64),
-}
+/// A file's device, inode, length and time of the last write. It tells before an invocation that a
+/// file was replaced: a run must not mix two builds.
+type FileState = (u64, u64, u64, i64, i64);
 
-impl FileState {
-    fn of(path: &Path) -> io::Result<Self> {
-        let file = path.metadata()?;
-        Ok(Self {
-            device: file.dev(),
-            inode: file.ino(),
-            length: file.len(),
-            written: (file.mtime(), file.mtime_nsec()),
-        })
-    }
+fn state(path: &Path) -> io::Result<FileState> {
+    let file = path.metadata()?;
+    Ok((file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
 }
 
 impl Executable {
     fn new(file: PathBuf, contained: Option<&str>, program: &Program) -> anyhow::Result<Self> {
-        let found = FileState::of(&file);
-        let found = found.with_context(|| format!("looking for {}", file.display()))?;
+        let found = state(&file).with_context(|| format!("looking for {}", file.display()))?;
         let contained = contained.map(str::to_owned);
         Ok(Self { file, program: program.clone(), contained, found })
     }
@@ -90,7 +74,7 @@ impl Executable {
 
     /// Whether the file was replaced or changed. If it is gone, starting it fails.
     pub fn is_replaced(&self) -> bool {
-        FileState::of(&self.file).is_ok_and(|now| now != self.found)
+        state(&self.file).is_ok_and(|now| now != self.found)
     }
 }
 

@@ -1,14 +1,23 @@
-//! A running guest: a program that prints laps. It prints `measuring` before the laps that count
-//! and `measured` after them, and each time waits for a line while its counters are read.
+//! Guests, programs in other languages: they print laps instead of a record. A running guest prints
+//! `measuring` before the laps that count and `measured` after them, and each time waits for a line
+//! while its counters are read.
+//!
+//! The committed schema, `brigade/laps.schema.json`, is generated from these types; a test compares
+//! the two. docs/PROTOCOL.md describes the same in prose.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ChildStdin;
 
-use harness::record::{Memory, Record};
+use harness::record::{
+    CpuTime, Ending, Interference, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record,
+    SCHEMA_VERSION, ScheduleKept, Switches, Versioned, WorkRecord,
+};
+use harness::samples::{Measured, Samples};
 use harness::usage::{Span, Start};
 use harness::{cpus, memory};
-
-use crate::store::laps::{Laps, Outside};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The most characters of a line that an error quotes.
 const LONGEST_QUOTE: usize = 60;
@@ -140,6 +149,346 @@ impl Guest {
     fn answer(&mut self) {
         if let (Some((_, answers)), None) = (&mut self.process, &self.laps) {
             let _ = answers.write_all(b"\n");
+        }
+    }
+}
+
+/// The longest lap accepted, in nanoseconds: 11 days. The sum of this many squares does not
+/// overflow.
+const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
+
+/// A guest's laps.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Laps {
+    /// Version of this form, `major.minor`: `1.0`.
+    pub schema_version: String,
+    /// `laps`.
+    pub form: Form,
+    /// The program's name in `suite.toml`.
+    pub program: String,
+    /// The program's version.
+    #[serde(default = "unknown")]
+    pub version: String,
+    /// The version of the language's runtime; a parameter of the record.
+    pub runtime: Option<String>,
+    /// The values of flags, by their long names with underscores.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
+    /// Number of tasks, from 1.
+    pub tasks: u64,
+    /// Number of tokens in flight at once.
+    #[serde(default = "one")]
+    pub tokens: u64,
+    /// Laps run and discarded before the first measured one.
+    #[serde(default)]
+    pub warmups: u64,
+    /// Why measuring stopped.
+    #[serde(default = "iterations")]
+    pub ended_by: Ending,
+    /// The error, if there was one.
+    pub error: Option<String>,
+    /// The measurements; the first is the principal one, whose laps lie between
+    /// the two marks.
+    pub measurements: Vec<Lapped>,
+    /// Kernel context switches per operation of the principal measurement, as
+    /// the program claims; `null` without a claim.
+    pub expected_switches_per_operation: Option<f64>,
+    /// Memory at increasing numbers of tasks.
+    pub ledger: Option<Vec<LedgerPoint>>,
+    /// The work at every hop, for programs with `--work`.
+    pub work: Option<WorkRecord>,
+    /// How well the schedule was kept, for programs whose operations are due at given times.
+    pub schedule: Option<ScheduleKept>,
+}
+
+/// The name of the form.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Laps.
+    Laps,
+}
+
+/// One measurement.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Lapped {
+    /// What a lap is, such as `iteration` or `create`.
+    pub name: String,
+    /// What one operation is, such as `hop`.
+    pub operation: String,
+    /// Operations in one lap, from 1.
+    pub operations: u64,
+    /// Whether a lap covers all tasks, so that a figure per task makes sense.
+    #[serde(default = "yes")]
+    pub covers_all_tasks: bool,
+    /// How long each lap took, in nanoseconds.
+    pub laps_ns: Vec<u64>,
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn iterations() -> Ending {
+    Ending::Iterations
+}
+
+/// What the runner observed of a guest that has ended.
+#[derive(Clone, Debug, Default)]
+struct Outside {
+    /// Value of `--placement`, applied by the runner.
+    placement: &'static str,
+    /// The CPUs that the guest could use.
+    affinity: Vec<usize>,
+    /// Resources used between its marks; `None` without marks.
+    span: Option<Span>,
+    /// Its memory at the second mark.
+    memory: Option<Memory>,
+}
+
+impl Laps {
+    /// Parses a guest's last line. The error is one line.
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
+        let version: Versioned = serde_json::from_str(text).map_err(wrong)?;
+        if !version.is_readable() {
+            return Err(format!(
+                "reading its laps: their version is {}, but this reader knows {READABLE_MAJOR}.x",
+                version.schema_version
+            ));
+        }
+        serde_json::from_str(text).map_err(wrong)
+    }
+
+    /// Builds the record from the laps and from observations of the guest.
+    fn into_record(self, outside: Outside) -> Result<Record, String> {
+        if self.tasks == 0 {
+            return Err("reports 0 tasks".to_owned());
+        }
+        let measurements = self.measurements.iter().map(|taken| taken.measurement(self.tasks));
+        let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
+        let principal = measurements.first().ok_or("reports no measurement")?;
+        let operations = (principal.operations as f64) * principal.count as f64;
+        let per_operation = |total: u64| total as f64 / operations;
+        let wall_ns = outside.span.as_ref().and_then(|span| span.interference.wall_ns);
+        if let Some(wall_ns) = wall_ns {
+            fits(principal, wall_ns)?;
+        }
+        let mut parameters = self.parameters;
+        parameters.insert("placement".to_owned(), outside.placement.into());
+        parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
+        Ok(Record {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            program: self.program,
+            version: self.version,
+            parameters,
+            tasks: self.tasks,
+            tokens: self.tokens,
+            iterations: principal.count,
+            warmups: self.warmups,
+            complete: matches!(self.ended_by, Ending::Iterations | Ending::MaxTime),
+            ended_by: self.ended_by,
+            error: self.error,
+            affinity: outside.affinity,
+            neighbours: None,
+            cpu: outside.span.as_ref().map(|span| CpuTime {
+                user_ns_per_operation: per_operation(span.used.user_ns),
+                system_ns_per_operation: per_operation(span.used.system_ns),
+                uncounted_ns_per_operation: None,
+            }),
+            system_calls_per_operation: None,
+            schedule: self.schedule,
+            waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
+            switches: outside.span.as_ref().map(|span| Switches {
+                voluntary_per_operation: per_operation(span.used.voluntary),
+                involuntary_per_operation: per_operation(span.used.involuntary),
+                expected_per_operation: self.expected_switches_per_operation,
+                migrations: span.migrations,
+                cross_cpu_share: None,
+            }),
+            interference: outside.span.map_or_else(Interference::default, |span| Interference {
+                // The observed values are of the runner's CPU, not of the guest's.
+                frequency_before_khz: None,
+                frequency_after_khz: None,
+                ..span.interference
+            }),
+            measurements,
+            memory: outside.memory,
+            ledger: self.ledger,
+            work: self.work,
+        })
+    }
+}
+
+/// The smallest share of the time between the marks that sequential laps may take.
+const LEAST_OF_SPAN: f64 = 0.5;
+/// The largest share: clocks differ.
+const MOST_OF_SPAN: f64 = 1.02;
+/// How long a process may be delayed between a mark and a lap, in nanoseconds.
+const AROUND_LAPS_NS: f64 = 2e7;
+
+/// Compares a guest's laps with the time between its marks, which the runner measured. Sequential
+/// iterations take most of it. Other laps may overlap (late wake-ups wait at the same time), but
+/// none is longer.
+fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
+    let wall = wall_ns as f64;
+    let most = MOST_OF_SPAN * wall + AROUND_LAPS_NS;
+    let (last, ns, allowed) = if laps.name == "iteration" {
+        let least = LEAST_OF_SPAN * wall - AROUND_LAPS_NS;
+        ("laps last", laps.mean_ns * laps.count as f64, least..=most)
+    } else {
+        ("longest lap lasts", laps.max_ns as f64, 0.0..=most)
+    };
+    if allowed.contains(&ns) {
+        return Ok(());
+    }
+    Err(format!(
+        "'{}': its {last} {ns:.0} ns, but {wall:.0} ns passed between its marks",
+        laps.name
+    ))
+}
+
+impl Lapped {
+    fn measurement(&self, tasks: u64) -> Result<Measurement, String> {
+        let Self { name, operation, operations, covers_all_tasks, laps_ns } = self;
+        if let Some(lap) = laps_ns.iter().find(|lap| **lap > LONGEST_LAP_NS) {
+            return Err(format!("'{name}': has a lap of {lap} ns, more than {LONGEST_LAP_NS}"));
+        }
+        let mut samples = Samples::new(Measured {
+            name: "",
+            operation: "",
+            operations: *operations,
+            covers_tasks: *covers_all_tasks,
+        });
+        laps_ns.iter().for_each(|&lap| samples.add(lap));
+        match samples.measurement(tasks) {
+            Some(measurement) if *operations > 0 => {
+                Ok(Measurement { name: name.clone(), operation: operation.clone(), ..measurement })
+            }
+            _ => Err(format!("'{name}': has {} laps of {operations} operations", laps_ns.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::counters::Counters;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LAPS: &str = r#"{"schema_version":"1.0","form":"laps","program":"p","tasks":3,
+        "measurements":[{"name":"iteration","operation":"hop","operations":4,
+        "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
+
+    fn record(text: &str, outside: Outside) -> Result<Record, String> {
+        Laps::parse(text)?.into_record(outside)
+    }
+
+    #[test]
+    fn laps_become_the_record_of_a_program_with_the_harness() {
+        let used = Counters { user_ns: 120, system_ns: 60, voluntary: 24, involuntary: 0 };
+        let span = Span { used, ..Span::default() };
+        let outside = Outside { placement: "same-cpu", span: Some(span), ..Outside::default() };
+        let record = record(LAPS, outside).unwrap();
+        let Measurement { count, mean_ns, ns_per_operation, ns_per_task, stddev_ns, .. } =
+            record.measurements[0];
+        assert_eq!((count, mean_ns, ns_per_operation), (3, 100.0, 25.0));
+        assert_eq!((ns_per_task, stddev_ns), (Some(100.0 / 3.0), Some(20.0)));
+        assert_eq!(record.cpu.unwrap().user_ns_per_operation, 10.0);
+        assert_eq!(record.switches.unwrap().voluntary_per_operation, 2.0);
+        assert_eq!(record.parameters["placement"], "same-cpu");
+        assert!(record.complete);
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(Record::parse(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn laps_that_contradict_the_time_between_the_marks_are_refused() {
+        let in_span = |wall_ns: u64, name: &str, laps: &str| {
+            let interference = Interference { wall_ns: Some(wall_ns), ..Default::default() };
+            let span = Some(Span { interference, ..Span::default() });
+            let text = LAPS.replace("80,100,120", laps).replace("iteration", name);
+            record(&text, Outside { span, ..Outside::default() })
+        };
+        // Three laps, 300 ms in all.
+        let laps = "100000000,80000000,120000000";
+        for (wall_ms, fits) in [(148, false), (274, false), (276, true), (639, true), (641, false)]
+        {
+            let found = in_span(wall_ms * 1_000_000, "iteration", laps);
+            assert_eq!(found.is_ok(), fits, "{wall_ms} ms: {found:?}");
+        }
+        // Wake-ups that wait at the same time.
+        for (wall_ms, fits) in [(3000, true), (99, true), (97, false)] {
+            let found = in_span(wall_ms * 1_000_000, "wake-up", laps);
+            assert_eq!(found.is_ok(), fits, "{wall_ms} ms: {found:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_laps_are_refused_with_the_reason() {
+        for (from, to, reason) in [
+            ("1.0", "2.0", "their version is 2.0, but this reader knows 1.x"),
+            ("\"form\":\"laps\"", "\"form\":\"record\"", "unknown variant `record`"),
+            ("\"program\":\"p\",", "", "missing field `program`"),
+            ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
+            ("80,100,120", "", "'iteration': has 0 laps of 4 operations"),
+            ("80", "1000000000000001", "'iteration': has a lap of 1000000000000001 ns, more"),
+            ("80", "-80", "invalid value: integer `-80`"),
+            ("80", "80.5", "invalid type: floating point"),
+            ("\"operations\":4", "\"operations\":0", "'iteration': has 3 laps of 0 operations"),
+        ] {
+            assert!(LAPS.contains(from), "{from}");
+            let error = record(&LAPS.replace(from, to), Outside::default()).expect_err(to);
+            assert!(error.contains(reason), "{error} does not contain {reason:?}");
+        }
+    }
+
+    proptest! {
+        /// No output makes the reader fail in any way but a reason.
+        #[test]
+        fn any_output_becomes_a_record_or_a_reason(
+            output in prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..400),
+                "(measuring\n|measured\n|\\{\n?|\\}|\"tasks\":-?[0-9]{1,30},?|\\PC{0,9}){0,9}"
+                    .prop_map(String::into_bytes),
+                (any::<prop::sample::Index>(), any::<[u8; 3]>()).prop_map(|(at, bytes)| {
+                    let mut laps = LAPS.replace('\n', "").into_bytes();
+                    let at = at.index(laps.len() - 3);
+                    laps[at..at + 3].copy_from_slice(&bytes);
+                    laps
+                }),
+            ],
+        ) {
+            match Guest::new("free", vec![0]).record(&output) {
+                Ok(record) => prop_assert!(record.tasks > 0),
+                Err(reason) => prop_assert!(!reason.is_empty()),
+            }
+        }
+
+        #[test]
+        fn any_laps_become_a_sound_record_or_none(
+            laps in prop::collection::vec(0..=LONGEST_LAP_NS + 1, 0..9),
+            (tasks, operations) in (any::<u64>(), any::<u64>()),
+        ) {
+            let laps = LAPS.replace("80,100,120", &format!("{laps:?}").replace(['[', ']'], ""))
+                .replace("\"tasks\":3", &format!("\"tasks\":{tasks}"))
+                .replace("\"operations\":4", &format!("\"operations\":{operations}"));
+            if let Ok(record) = record(&laps, Outside::default()) {
+                let text = serde_json::to_string(&record).unwrap();
+                prop_assert_eq!(Record::parse(&text).unwrap(), record);
+            }
         }
     }
 }

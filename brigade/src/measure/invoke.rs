@@ -1,18 +1,23 @@
 //! One invocation of one case: a fresh process, its outcome, and its record or the reason for a
 //! failure in one line.
 
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
-use std::slice;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+use std::{slice, thread};
 
+use anyhow::ensure;
 use harness::cpus;
 use harness::limits::{Need, Refusal, admit, in_force};
-use harness::record::Record;
+use harness::record::{Measurement, Record};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
+use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
+use nix::unistd::{pipe2, read, write};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::manifest::program::Form;
@@ -21,12 +26,13 @@ use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
 use crate::measure::signals::Signals;
-use crate::store::consistency;
-use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
+use crate::store::invocation::{Invocation, Outcome, Reference, SCHEMA_VERSION};
+
+/// The tolerated difference between two ways to compute a figure, as a share of it.
+const ROUNDING: f64 = 1e-6;
 
 /// An invocation to run.
 pub struct Job<'a> {
-    /// The case.
     pub case: &'a Case,
     /// The round, counted from 1.
     pub round: u32,
@@ -35,7 +41,6 @@ pub struct Job<'a> {
     /// The command around the program, such as `taskset -c 1`; empty to run it
     /// directly.
     pub under: &'a [String],
-    /// The program.
     pub binary: &'a Executable,
     /// Flags in addition to the case's: the profile's or a check's.
     pub flags: &'a [String],
@@ -194,10 +199,9 @@ fn nanoseconds(duration: Duration) -> u64 {
 /// A process's result.
 #[derive(Debug)]
 pub struct Classified {
-    /// The outcome.
     pub outcome: Outcome,
     /// Whether the runner ended it because it was interrupted.
-    pub interrupted: bool,
+    interrupted: bool,
     /// Why it is not [`Outcome::Measured`], in one line.
     pub error: Option<String>,
     /// The record, if the program printed exactly one, whatever the outcome.
@@ -205,18 +209,46 @@ pub struct Classified {
 }
 
 impl Classified {
-    /// Checks the record for plausibility and against the case. If that fails,
-    /// it is kept but counts as failed.
-    pub fn held_to(mut self, case: &Case) -> Self {
+    /// Checks the record. If that fails, it is kept but counts as failed.
+    fn held_to(mut self, case: &Case) -> Self {
         let Some(record) = &self.record else { return self };
-        let verified = consistency::verify_origin(record, &case.program, case.placement.as_str())
-            .and_then(|()| consistency::verify(record))
-            .map_err(|reason| on_one_line(&format!("{reason:#}")));
+        let verified = verify(record, &case.program, case.placement.as_str());
         if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {
+            let reason = on_one_line(&format!("{reason:#}"));
             (self.outcome, self.error) = (Outcome::Failed, Some(reason));
         }
         self
     }
+}
+
+/// Verifies that a record is of this program and placement, and does not contradict itself.
+fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()> {
+    let Record { program: found, iterations, parameters, measurements, .. } = record;
+    ensure!(found == program, "is a record of '{found}', not of '{program}'");
+    let placement = parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
+    ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
+    for of in measurements {
+        let Measurement { name, operations, count, mean_ns, min_ns, max_ns, .. } = of;
+        ensure!(
+            *count > 0 && *operations > 0,
+            "'{name}': has {count} samples of {operations} operations"
+        );
+        let (min, max) = (*min_ns as f64, *max_ns as f64);
+        let slack = max * ROUNDING;
+        ensure!(
+            (min - slack..=max + slack).contains(mean_ns),
+            "'{name}': its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
+        );
+        let (figure, right) = (of.ns_per_operation, mean_ns / *operations as f64);
+        ensure!(
+            (figure - right).abs() <= right * ROUNDING,
+            "'{name}': its mean over {operations} operations is {right} ns, not {figure}"
+        );
+    }
+    if let Some(Measurement { count, .. }) = record.principal() {
+        ensure!(count == iterations, "reports {count} samples, not {iterations}, its iterations");
+    }
+    Ok(())
 }
 
 /// Judges an ended process; `guest` holds the output of one that prints laps.
@@ -311,8 +343,45 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// How long to do the reference work: a fiftieth of a short invocation.
+const SPAN: Duration = Duration::from_millis(1);
+
+/// Repetitions between two reads of the clock.
+const BATCH: u32 = 16;
+
+/// Reference work before the invocation with this `index`, on each of `cpus` in turn: the same for
+/// all programs, it shows the machine's speed at that moment. `None` if the machine does not allow
+/// the measurement; the run continues.
+pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
+    let cpu = *cpus.get(index.checked_rem(cpus.len())?)?;
+    // On a separate thread, so that the runner's affinity, which children
+    // inherit, does not change.
+    thread::scope(|scope| scope.spawn(|| on(cpu)).join().ok().flatten())
+}
+
+fn on(cpu: usize) -> Option<Reference> {
+    cpus::confine(&[cpu]).ok()?;
+    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).ok()?;
+    let mut byte = [0];
+    let started = Instant::now();
+    for count in 1_u32.. {
+        for _ in 0..BATCH {
+            write(writer.as_fd(), &byte).ok()?;
+            read(&reader, &mut byte).ok().filter(|count| *count == 1)?;
+        }
+        let elapsed = started.elapsed();
+        if elapsed >= SPAN {
+            let kernel_ns = elapsed.as_nanos() as f64 / f64::from(count * BATCH);
+            return Some(Reference { cpu, kernel_ns });
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::ExitStatus;
+
     use super::*;
 
     #[test]
@@ -330,6 +399,18 @@ mod tests {
     }
 
     #[test]
+    fn every_cpu_gets_its_turn() {
+        let cpus = cpus::allowed().unwrap();
+        for index in 0..2 * cpus.len() {
+            let Reference { cpu, kernel_ns } = reference(&cpus, index).unwrap();
+            assert_eq!(cpu, cpus[index % cpus.len()]);
+            assert!(kernel_ns > 0.0);
+        }
+        assert_eq!(cpus::allowed().unwrap(), cpus, "the runner's thread is not confined");
+        assert_eq!(reference(&[], 3), None);
+    }
+
+    #[test]
     fn a_recorded_word_contains_no_folder() {
         for (word, recorded) in [
             ("taskset", "taskset"),
@@ -341,13 +422,6 @@ mod tests {
             assert_eq!(without_place(word), recorded);
         }
     }
-}
-
-#[cfg(test)]
-mod outcome_tests {
-    use std::process::ExitStatus;
-
-    use super::*;
 
     const RECORD: &str = r#"{"schema_version":"1.0","program":"p","version":"0.1.0",
         "parameters":{},"tasks":1,"tokens":1,"iterations":1,"warmups":0,"complete":true,

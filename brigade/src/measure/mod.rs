@@ -4,11 +4,10 @@
 pub mod availability;
 pub mod environment;
 pub mod executables;
-pub mod guard;
 pub mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod process;
-pub mod reference;
 pub mod settings;
-pub mod signals;
+pub use invoke as reference;
+pub use process as signals;

@@ -1,27 +1,34 @@
-//! Runs one process: its own process group, a time-out, bounded output, and an
-//! orderly end when the runner is interrupted.
+//! Runs one process in a group of its own: a time-out, bounded output, and an orderly end when the
+//! runner is interrupted. If the runner is killed, the kernel kills the group.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, ErrorKind, PipeWriter, Read};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use harness::clock;
+use harness::system_files::SystemFiles;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc::{self, c_int};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getppid};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::{flag, low_level::pipe};
 
-use crate::measure::guard::{self, Guard};
+use crate::exit::Exit;
 use crate::measure::guest::Guest;
-use crate::measure::signals::Signals;
 
-/// The most that a process may print to standard output, in bytes. A record is
-/// a few KiB; this bounds the memory that a broken program can use.
+/// The most that a process may print to standard output, in bytes. A record is a few KiB; this
+/// bounds the memory that a broken program can use.
 pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
 
 /// How much of the end of standard error is kept, in bytes.
@@ -30,7 +37,7 @@ const STDERR_BOUND: usize = 4 * 1024;
 /// How long a tool may take to print its version.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
-/// How often to check whether a silent process has ended, in milliseconds.
+/// How often to check whether a tool has ended, in milliseconds.
 const LOOK_MILLIS: u8 = 10;
 
 /// Grace period between SIGINT and SIGKILL.
@@ -39,9 +46,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
     pub status: ExitStatus,
-    /// Who ended it.
     pub cause: Cause,
     /// Time from its start to its end.
     pub duration: Duration,
@@ -68,12 +73,9 @@ pub enum Cause {
     Flooded,
 }
 
-/// Runs `command` without input to its end, and kills what it leaves in its
-/// process group. Captures standard error unless `command` redirects it; there
-/// may be no time-out. On a signal to stop, the process gets SIGINT; 3 s later,
-/// or at the second signal, SIGKILL. It cannot outlive the calling thread: if
-/// the runner were killed, it would disturb the next run. The guard takes care
-/// of its children.
+/// Runs `command` without input to its end, and kills what it leaves in its process group. Captures
+/// standard error unless `command` redirects it. On a signal to stop, the group gets SIGINT; 3 s
+/// later, or at the second signal, SIGKILL.
 ///
 /// # Errors
 /// If the process cannot be started or waited for.
@@ -82,7 +84,8 @@ pub fn run(
     time_out: Option<Duration>,
     signals: &mut Signals,
 ) -> io::Result<Ended> {
-    start(command.stdin(Stdio::null()), time_out, signals)?.wait(signals, None)
+    signals.defer_stops();
+    Running::start(command.stdin(Stdio::null()), time_out)?.wait(Some(signals), None)
 }
 
 /// Runs a guest to its end, as [`run`] does a program, and answers it.
@@ -95,26 +98,12 @@ pub fn run_guest(
     signals: &mut Signals,
     guest: &mut Guest,
 ) -> io::Result<Ended> {
-    let mut running = start(command.stdin(Stdio::piped()), time_out, signals)?;
+    signals.defer_stops();
+    let mut running = Running::start(command.stdin(Stdio::piped()), time_out)?;
     if let Some(answers) = running.child.stdin.take() {
         guest.started(running.child.id(), answers);
     }
-    running.wait(signals, Some(guest))
-}
-
-fn start(
-    command: &mut Command,
-    time_out: Option<Duration>,
-    signals: &Signals,
-) -> io::Result<Running> {
-    command.stdout(Stdio::piped()).process_group(0);
-    guard::end_with_this(command);
-    if let Some(guard) = &signals.guard {
-        guard.watch(command);
-    }
-    signals.defer_stops();
-    let started = Instant::now();
-    Running::new(command.spawn()?, started, time_out)
+    running.wait(Some(signals), Some(guest))
 }
 
 /// The short output of a tool, such as its version. If it does not end, because it waits for a
@@ -122,31 +111,16 @@ fn start(
 ///
 /// # Errors
 /// If it cannot be started, and of kind `TimedOut` if it has not ended in time.
-pub fn ask(command: &mut Command) -> io::Result<Output> {
+pub fn ask(command: &mut Command) -> io::Result<Ended> {
     ask_for(command, LONGEST_ANSWER)
 }
 
-fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    guard::end_with_this(command);
-    let mut running = Running::new(command.spawn()?, Instant::now(), Some(patience))?;
-    while !running.has_ended()? && running.cause == Cause::Itself {
-        let streams = [running.stdout.fd(), running.stderr.fd()].into_iter().flatten();
-        let mut fds: Vec<PollFd> = streams.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // It has ended when it closes its output, or at the next check.
-        let _ = poll(&mut fds, PollTimeout::from(LOOK_MILLIS));
-        running.stdout.read_some()?;
-        running.stderr.read_some()?;
-        running.end_if_due(0);
-    }
-    let Ended { status, cause, stdout, stderr, .. } = running.finish(None)?;
-    match cause {
-        Cause::Itself => Ok(Output { status, stdout, stderr }),
-        _ => Err(io::Error::new(
-            ErrorKind::TimedOut,
-            format!("it did not end in {} s", patience.as_secs()),
-        )),
-    }
+fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Ended> {
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    let ended = Running::start(command, Some(patience))?.wait(None, None)?;
+    let error = || format!("it did not end in {} s", patience.as_secs());
+    let in_time = ended.cause == Cause::Itself;
+    in_time.then_some(ended).ok_or_else(|| io::Error::new(ErrorKind::TimedOut, error()))
 }
 
 /// A running process.
@@ -163,47 +137,57 @@ struct Running {
     stops_ns: Vec<u64>,
     stdout: Capture,
     stderr: Capture,
+    /// See [`tie_to_runner`].
+    _alive: PipeWriter,
 }
 
 impl Running {
-    fn new(mut child: Child, started: Instant, time_out: Option<Duration>) -> io::Result<Self> {
-        let group = Pid::from_raw(child.id().cast_signed());
-        let stdout = Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?;
-        let stderr = Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?;
-        let deadline = time_out.and_then(|time_out| started.checked_add(time_out));
+    fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Self> {
+        let alive = tie_to_runner(command.stdout(Stdio::piped()).process_group(0))?;
+        let started = Instant::now();
+        let mut child = command.spawn()?;
         Ok(Self {
-            child,
-            group,
+            group: Pid::from_raw(child.id().cast_signed()),
             started,
-            deadline,
+            deadline: time_out.and_then(|time_out| started.checked_add(time_out)),
             cause: Cause::Itself,
             stopped_at: None,
             stopped: Duration::ZERO,
             stops_ns: Vec::new(),
-            stdout,
-            stderr,
+            stdout: Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?,
+            stderr: Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?,
+            child,
+            _alive: alive,
         })
     }
 
-    fn wait(mut self, signals: &mut Signals, mut guest: Option<&mut Guest>) -> io::Result<Ended> {
+    /// Without `signals`, nothing wakes the loop when the process ends silently.
+    fn wait(
+        mut self,
+        mut signals: Option<&mut Signals>,
+        mut guest: Option<&mut Guest>,
+    ) -> io::Result<Ended> {
         loop {
-            signals.forget_children();
+            // Before the check, so that no signal of a child is missed.
+            if let Some(signals) = &mut signals {
+                drain(&mut signals.child);
+            }
             self.note_stops();
             if self.has_ended()? {
-                return self.finish(signals.guard.as_ref());
+                return self.finish();
             }
-            self.sleep(signals)?;
+            self.sleep(signals.as_deref())?;
             self.stdout.read_some()?;
             self.stderr.read_some()?;
             if let Some(guest) = &mut guest {
-                guest.hear(self.stdout.bytes());
+                guest.hear(&self.stdout.bytes);
             }
-            self.end_if_due(signals.stops());
+            self.end_if_due(signals.as_mut().map_or(0, |signals| signals.stops()));
         }
     }
 
-    /// Whether the process has ended. It stays unreaped, so that its id and its
-    /// group's are not reused.
+    /// Whether the process has ended. It stays unreaped, so that its id and its group's are not
+    /// reused.
     fn has_ended(&self) -> io::Result<bool> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         Ok(waitid(Id::Pid(self.group), flags)? != WaitStatus::StillAlive)
@@ -229,27 +213,28 @@ impl Running {
         self.stopped += self.stopped_at.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 
-    /// Sleeps until the process prints or ends, a signal arrives, or the
-    /// deadline passes.
-    fn sleep(&self, signals: &Signals) -> io::Result<()> {
+    /// Sleeps until the process prints or ends, a signal arrives, or the deadline passes.
+    fn sleep(&self, signals: Option<&Signals>) -> io::Result<()> {
         let streams = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
-        let mut fds: Vec<PollFd> =
-            streams.chain(signals.fds()).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        match poll(&mut fds, self.poll_timeout()) {
+        let wakers = signals.map(|signals| [signals.child.as_fd(), signals.stop.as_fd()]);
+        let fds = streams.chain(wakers.into_iter().flatten());
+        let mut fds: Vec<PollFd> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        // `poll` counts in milliseconds.
+        let left = |deadline: Instant| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+        };
+        let time_out = match signals {
+            Some(_) => self.deadline.map_or(PollTimeout::NONE, left),
+            None => PollTimeout::from(LOOK_MILLIS),
+        };
+        match poll(&mut fds, time_out) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The time until the deadline, rounded up to milliseconds for `poll`.
-    fn poll_timeout(&self) -> PollTimeout {
-        let Some(deadline) = self.deadline else { return PollTimeout::NONE };
-        let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
-    }
-
-    /// Ends the process if there is a reason; `stops` counts the runner's
-    /// interruptions.
+    /// Ends the process if there is a reason; `stops` counts the runner's interruptions.
     fn end_if_due(&mut self, stops: usize) {
         if self.cause == Cause::Itself && stops > 0 {
             self.cause = Cause::Stopped;
@@ -257,7 +242,7 @@ impl Running {
             self.signal(Signal::SIGINT);
         }
         let overdue = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if self.stdout.overflowed() {
+        if self.stdout.dropped {
             self.kill(Cause::Flooded);
         } else if overdue || stops > 1 {
             self.kill(Cause::TimedOut);
@@ -278,15 +263,12 @@ impl Running {
         let _ = killpg(self.group, signal);
     }
 
-    fn finish(mut self, guard: Option<&Guard>) -> io::Result<Ended> {
+    fn finish(mut self) -> io::Result<Ended> {
         let duration = self.started.elapsed();
         self.end_stop();
         self.signal(Signal::SIGKILL);
-        guard.inspect(|guard| guard.forget());
-        let status = self.child.wait()?;
-        guard.inspect(|guard| guard.end_strays());
         Ok(Ended {
-            status,
+            status: self.child.wait()?,
             cause: self.cause,
             duration,
             stopped: self.stopped,
@@ -297,6 +279,35 @@ impl Running {
     }
 }
 
+/// The kernel's number of the operation; see `fcntl(2)`.
+const F_SETSIG: c_int = 10;
+
+/// Makes the kernel kill the process of `command` and its group when this one ends, even if that
+/// happens during the start. The parent's death reaches the process itself, and what it executes.
+/// Its children inherit a pipe, whose closing signals the group; only the runner has the other end,
+/// which is returned.
+fn tie_to_runner(command: &mut Command) -> io::Result<PipeWriter> {
+    let (reader, alive) = io::pipe()?;
+    let runner = getpid();
+    let tie = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        for (operation, value) in [
+            (libc::F_SETOWN, -getpid().as_raw()),
+            (F_SETSIG, libc::SIGKILL),
+            (libc::F_SETFL, libc::O_ASYNC),
+            // Kept open by exec.
+            (libc::F_SETFD, 0),
+        ] {
+            // SAFETY: the descriptor is open, and these operations take a number.
+            Errno::result(unsafe { libc::fcntl(reader.as_raw_fd(), operation, value) })?;
+        }
+        if getppid() == runner { Ok(()) } else { Err(Errno::ECHILD.into()) }
+    };
+    // SAFETY: between fork and exec, this makes system calls and no more.
+    unsafe { command.pre_exec(tie) };
+    Ok(alive)
+}
+
 /// The most bytes taken in one read: the size of a Linux pipe.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -305,16 +316,15 @@ const READS_TO_EMPTY: usize = 16;
 
 /// Which part of the output to keep if it exceeds the bound.
 #[derive(Clone, Copy, Debug)]
-pub enum Keep {
-    /// The beginning.
+enum Keep {
     First,
-    /// The end.
     Last,
 }
 
 /// One output stream of a process.
 #[derive(Debug)]
-pub struct Capture {
+struct Capture {
+    /// `None` once the stream has ended.
     source: Option<File>,
     keep: Keep,
     bound: usize,
@@ -323,12 +333,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Captures at most `bound` bytes from `pipe`; without a pipe the capture
-    /// stays empty.
-    ///
-    /// # Errors
-    /// If the pipe cannot be made non-blocking.
-    pub fn new(pipe: Option<impl Into<OwnedFd>>, keep: Keep, bound: usize) -> io::Result<Self> {
+    /// Captures at most `bound` bytes from `pipe`; without a pipe the capture stays empty.
+    fn new(pipe: Option<impl Into<OwnedFd>>, keep: Keep, bound: usize) -> io::Result<Self> {
         let source = pipe.map(|pipe| File::from(pipe.into()));
         if let Some(source) = &source {
             fcntl(source, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -336,44 +342,28 @@ impl Capture {
         Ok(Self { source, keep, bound, bytes: Vec::new(), dropped: false })
     }
 
-    /// The file descriptor to poll; `None` once the stream has ended.
-    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether the process printed more than the bound.
-    pub fn overflowed(&self) -> bool {
-        self.dropped
-    }
-
-    /// The bytes kept so far.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Reads once, if anything is available. Only once: a process that prints
-    /// endlessly must not keep the caller here.
-    ///
-    /// # Errors
-    /// If reading fails, other than because nothing is available.
-    pub fn read_some(&mut self) -> io::Result<()> {
+    /// Reads once, if anything is available. Only once: a process that prints endlessly must not
+    /// keep the caller here.
+    fn read_some(&mut self) -> io::Result<()> {
         let Some(source) = &mut self.source else { return Ok(()) };
         let mut buffer = [0; READ_BYTES];
         match source.read(&mut buffer) {
             Ok(0) => self.source = None,
             Ok(length) => self.take(&buffer[..length]),
-            Err(error) if is_passing(error.kind()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Reads the rest of the pipe after the process has ended, and closes it
-    /// even if another process still holds its other end.
-    ///
-    /// # Errors
-    /// As [`Self::read_some`].
-    pub fn finish(mut self) -> io::Result<Vec<u8>> {
+    /// Reads the rest of the pipe after the process has ended, and closes it even if another
+    /// process still holds its other end.
+    fn finish(mut self) -> io::Result<Vec<u8>> {
         for _ in 0..READS_TO_EMPTY {
             self.read_some()?;
         }
@@ -381,24 +371,14 @@ impl Capture {
     }
 
     fn take(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let excess = self.bytes.len().saturating_sub(self.bound);
+        self.dropped |= excess > 0;
         match self.keep {
-            Keep::First => {
-                let room = self.bound - self.bytes.len();
-                self.dropped |= bytes.len() > room;
-                self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            }
-            Keep::Last => {
-                self.bytes.extend_from_slice(bytes);
-                let excess = self.bytes.len().saturating_sub(self.bound);
-                self.dropped |= excess > 0;
-                self.bytes.drain(..excess);
-            }
+            Keep::First => self.bytes.truncate(self.bound),
+            Keep::Last => drop(self.bytes.drain(..excess)),
         }
     }
-}
-
-fn is_passing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 /// The last line that is not blank.
@@ -408,15 +388,105 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
     Some(line.to_owned())
 }
 
+/// Signals that ask the runner to stop.
+const STOPPING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
+
+/// Signals received since registration, as file descriptors, so that the runner sleeps in one
+/// `poll` while a program measures.
+pub struct Signals {
+    /// Readable when a child has ended or stopped.
+    child: UnixStream,
+    /// Readable when a stop was requested.
+    stop: UnixStream,
+    stops: usize,
+    exit_at_once: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Handles SIGCHLD and the signals to stop for the rest of the process's life. Until the first
+    /// child starts, signals to stop end the process directly. An ignored hang-up, as under
+    /// `nohup`, stays ignored; reaching a file size limit is an error, not a signal.
+    ///
+    /// # Errors
+    /// If the kernel refuses a socket pair or a handler.
+    pub fn register() -> io::Result<Self> {
+        let exit_at_once = Arc::new(AtomicBool::new(true));
+        let (stop, stop_writer) = waking_pair()?;
+        flag::register(SIGXFSZ, Arc::default())?;
+        let heeded = STOPPING.into_iter().filter(|signal| *signal != SIGHUP || !ignores(SIGHUP));
+        for signal in heeded {
+            let code = Exit::Interrupted.code().into();
+            flag::register_conditional_shutdown(signal, code, Arc::clone(&exit_at_once))?;
+            pipe::register(signal, stop_writer.try_clone()?)?;
+        }
+        let (child, child_writer) = waking_pair()?;
+        pipe::register(SIGCHLD, child_writer)?;
+        Ok(Self { child, stop, stops: 0, exit_at_once })
+    }
+
+    /// The number of signals to stop so far.
+    pub fn stops(&mut self) -> usize {
+        self.stops += drain(&mut self.stop);
+        self.stops
+    }
+
+    /// Sleeps until `end`, or until a stop is requested.
+    pub fn sleep_until(&mut self, end: Instant) {
+        while self.stops == 0
+            && let Some(left) = end.checked_duration_since(Instant::now())
+        {
+            let mut stop = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            let _ = poll(&mut stop, timeout);
+            self.stops();
+        }
+    }
+
+    /// From now on, signals to stop do not end the process: a child must be ended first.
+    pub fn defer_stops(&self) {
+        self.exit_at_once.store(false, Ordering::Relaxed);
+    }
+
+    /// From now on, signals to stop end the process directly: there is no child to end first.
+    pub fn exit_on_next_stop(&self) {
+        self.exit_at_once.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether this process was started to ignore a signal.
+fn ignores(signal: c_int) -> bool {
+    let status = SystemFiles::live().text("proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+/// A reader, which never blocks, and the writer for signal handlers.
+fn waking_pair() -> io::Result<(UnixStream, UnixStream)> {
+    let (reader, writer) = UnixStream::pair()?;
+    reader.set_nonblocking(true)?;
+    Ok((reader, writer))
+}
+
+/// Reads everything and returns its length: one byte per signal.
+fn drain(reader: &mut UnixStream) -> usize {
+    let mut buffer = [0; 64];
+    let mut total = 0;
+    while let Ok(length @ 1..) = reader.read(&mut buffer) {
+        total += length;
+    }
+    total
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{PipeWriter, Write, pipe};
+
     use super::*;
 
     /// A process that runs until it is killed.
     fn endless(time_out: Duration) -> Running {
-        let mut command = Command::new("sleep");
-        let child = command.arg("infinity").process_group(0).spawn().unwrap();
-        Running::new(child, Instant::now(), Some(time_out)).unwrap()
+        Running::start(Command::new("sleep").arg("infinity"), Some(time_out)).unwrap()
     }
 
     #[test]
@@ -433,14 +503,6 @@ mod tests {
     }
 
     #[test]
-    fn a_process_past_its_time_is_killed() {
-        let mut running = endless(Duration::ZERO);
-        running.end_if_due(0);
-        let ended = running.finish(None).unwrap();
-        assert_eq!((ended.cause, ended.status.code()), (Cause::TimedOut, None));
-    }
-
-    #[test]
     fn the_first_stop_gives_time_and_the_second_does_not() {
         let mut running = endless(Duration::from_secs(3600));
         running.end_if_due(1);
@@ -450,15 +512,9 @@ mod tests {
         assert_eq!(running.deadline, deadline, "the time is given once");
         running.end_if_due(2);
         assert_eq!(running.deadline, None, "no time is left");
-        assert_eq!(running.finish(None).unwrap().cause, Cause::Stopped);
+        let ended = running.finish().unwrap();
+        assert_eq!((ended.cause, ended.status.code()), (Cause::Stopped, None));
     }
-}
-
-#[cfg(test)]
-mod capture_tests {
-    use std::io::{PipeWriter, Write, pipe};
-
-    use super::*;
 
     fn captured(keep: Keep, bound: usize) -> (Capture, PipeWriter) {
         let (reader, writer) = pipe().unwrap();
@@ -466,33 +522,19 @@ mod capture_tests {
     }
 
     #[test]
-    fn the_beginning_is_kept_up_to_the_bound() {
-        let (mut capture, mut writer) = captured(Keep::First, 5);
-        for part in ["abc", "de", "f"] {
-            assert!(!capture.overflowed());
-            writer.write_all(part.as_bytes()).unwrap();
-            capture.read_some().unwrap();
+    fn one_end_is_kept_up_to_the_bound() {
+        for (keep, bound, kept) in
+            [(Keep::First, 5, &b"abcde"[..]), (Keep::Last, 4, b"cdef"), (Keep::First, 6, b"abcdef")]
+        {
+            let (mut capture, mut writer) = captured(keep, bound);
+            for part in ["abc", "de", "f"] {
+                writer.write_all(part.as_bytes()).unwrap();
+                capture.read_some().unwrap();
+            }
+            assert_eq!(capture.dropped, bound < 6);
+            // Nothing waits for a writer that stays open.
+            assert_eq!(capture.finish().unwrap(), kept);
         }
-        assert!(capture.overflowed());
-        assert_eq!(capture.finish().unwrap(), b"abcde");
-    }
-
-    #[test]
-    fn the_end_is_kept_up_to_the_bound() {
-        let (mut capture, mut writer) = captured(Keep::Last, 4);
-        for part in ["abc", "de", "f"] {
-            writer.write_all(part.as_bytes()).unwrap();
-            capture.read_some().unwrap();
-        }
-        assert_eq!(capture.finish().unwrap(), b"cdef");
-    }
-
-    #[test]
-    fn nothing_waits_for_a_writer_that_stays_open() {
-        let (mut capture, mut writer) = captured(Keep::First, 5);
-        capture.read_some().unwrap();
-        writer.write_all(b"late").unwrap();
-        assert_eq!(capture.finish().unwrap(), b"late");
     }
 
     #[test]

@@ -2,26 +2,16 @@
 //! that are only tried.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, ensure};
 use harness::control_groups::{Group, of_process};
-use harness::process_stat::reap;
 use harness::system_files::SystemFiles;
-use nix::unistd::{ForkResult, fork};
 use serde::{Deserialize, Serialize};
 
-use super::guard::leave_alone;
 use crate::manifest::{AdvicePlan, Cost};
 use crate::measure::environment::{chosen, cpu_group_depth, timer_hz};
 
 /// Version of [`Advice`]'s schema.
 pub const SCHEMA_VERSION: &str = "1.0";
-
-/// A file and its new content.
-pub type Content = (PathBuf, String);
 
 /// How much a setting is expected to change the cases it affects. It only orders settings; it is
 /// not measured.
@@ -247,127 +237,6 @@ impl Setting {
         } else {
             format!("brigade advise --try {}={}", self.about.name, self.advised)
         }
-    }
-}
-
-/// Writes each of these files.
-///
-/// # Errors
-/// If one cannot be written.
-pub fn write(contents: &[Content]) -> anyhow::Result<()> {
-    contents.iter().try_for_each(|(path, text)| {
-        fs::write(path, text).with_context(|| format!("writing {text} to {}", path.display()))
-    })
-}
-
-/// Old values, below the root, while others are tried; it survives until the machine restarts.
-const JOURNAL: &str = "run/brigade-settings.json";
-
-/// The journal of an attempt that was killed together with its restorer.
-fn abandoned(root: &Path) -> anyhow::Result<File> {
-    let file = File::open(root.join(JOURNAL)).context("there is nothing to restore")?;
-    // Only root writes there, or the owner of a simulated machine.
-    file.try_lock().context("another process is trying a setting: wait for it to end")?;
-    Ok(file)
-}
-
-/// Values that a killed attempt left to restore; empty while one runs.
-pub fn left_behind(root: &Path) -> Vec<Content> {
-    let contents = abandoned(root).ok().and_then(|file| serde_json::from_reader(file).ok());
-    contents.unwrap_or_default()
-}
-
-/// Restores what a killed attempt left.
-///
-/// # Errors
-/// If there is nothing, an attempt is running, or a file cannot be written.
-pub fn restore(root: &Path) -> anyhow::Result<()> {
-    let file = abandoned(root)?;
-    // If it was killed before it wrote its values, it had changed nothing.
-    write(&serde_json::from_reader::<_, Vec<Content>>(&file).unwrap_or_default())?;
-    let journal = root.join(JOURNAL);
-    fs::remove_file(&journal).with_context(|| format!("removing {}", journal.display()))
-}
-
-/// Writes the old values where the next command looks; locked as long as a process may still
-/// restore them.
-fn journal(root: &Path, contents: &[Content]) -> anyhow::Result<File> {
-    let path = root.join(JOURNAL);
-    let writing = || format!("writing {}, which outlives a crash", path.display());
-    // An earlier journal is the only copy of its values.
-    let file = File::create_new(&path).with_context(|| {
-        format!("{}; after a crash, restore first: brigade advise --restore", writing())
-    })?;
-    file.lock().with_context(writing)?;
-    serde_json::to_writer(&file, contents).with_context(writing)?;
-    Ok(file)
-}
-
-/// A detached process that restores files on request, or if the runner is killed.
-#[derive(Debug)]
-pub struct Restorer {
-    /// The kernel closes it when the runner and its guard have ended.
-    alive: PipeWriter,
-    /// Why a file could not be restored; empty if all were.
-    failure: PipeReader,
-    _journal: File,
-}
-
-impl Restorer {
-    /// Starts to guard files that now contain `contents`. This process must have no other thread,
-    /// and no guard yet, which would kill the restorer.
-    ///
-    /// # Errors
-    /// If the kernel refuses a process or a pipe, or the old values cannot be saved.
-    pub fn start(root: &Path, contents: &[Content]) -> anyhow::Result<Self> {
-        let journal = journal(root, contents)?;
-        let (runner, alive) = io::pipe()?;
-        let (failure, report) = io::pipe()?;
-        // SAFETY: there is no other thread, whose locks would stay locked.
-        match unsafe { fork() }? {
-            ForkResult::Child => {
-                drop((alive, failure));
-                // Its parent exits at once, so that it is no child of the runner. SAFETY: as above.
-                if let Ok(ForkResult::Child) = unsafe { fork() } {
-                    keep(runner, report, root, contents);
-                }
-                // SAFETY: this ends the process, and nothing of the runner's is run.
-                unsafe { libc::_exit(0) }
-            }
-            ForkResult::Parent { child } => {
-                reap(child)?;
-                Ok(Self { alive, failure, _journal: journal })
-            }
-        }
-    }
-
-    /// Restores the files now.
-    ///
-    /// # Errors
-    /// The reason why one was not restored.
-    pub fn restore(self) -> anyhow::Result<()> {
-        drop(self.alive);
-        let mut failure = String::new();
-        let mut report = self.failure;
-        report.read_to_string(&mut failure).context("waiting for settings to be restored")?;
-        ensure!(failure.is_empty(), "restoring settings: {failure}");
-        Ok(())
-    }
-}
-
-/// Sleeps until the runner has ended, then writes.
-fn keep(mut runner: PipeReader, mut report: PipeWriter, root: &Path, contents: &[Content]) {
-    leave_alone(c"brigade-restore");
-    let _ = runner.read(&mut [0]);
-    let mut failures = 0;
-    for content in contents {
-        if let Err(error) = write(std::slice::from_ref(content)) {
-            let _ = write!(report, "{error:#}; ");
-            failures += 1;
-        }
-    }
-    if failures == 0 {
-        let _ = fs::remove_file(root.join(JOURNAL));
     }
 }
 

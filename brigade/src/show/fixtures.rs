@@ -101,7 +101,6 @@ pub fn run() -> SavedRun {
         environment,
         invocations: invocations.concat(),
         warnings: Vec::new(),
-        rejected: 0,
     }
 }
 

@@ -7,10 +7,13 @@ pub mod formats;
 pub mod html;
 pub mod limits;
 pub mod markdown;
+#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 pub mod page;
+#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 pub mod quantity;
 pub mod report;
 pub mod screen;
+#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 mod svg;
 pub mod text;
 pub mod trace;

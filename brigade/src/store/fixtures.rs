@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
 
-use crate::store::environment::Environment;
 use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
 
 /// Operations in one sample.
@@ -93,41 +92,9 @@ impl Sample {
     }
 }
 
-/// A generated machine whose CPUs share these, in the form of facts.
-pub fn topology(allowed: &str, cores: &str, caches: &str, nodes: &str) -> Environment {
-    let mut environment = Environment::default();
-    for (name, lists) in
-        [("allowed", allowed), ("cores", cores), ("caches", caches), ("nodes", nodes)]
-    {
-        environment.set(format!("topology.{name}"), Some(lists));
-    }
-    environment
-}
-
-/// 64 CPUs: two nodes of 16 cores, eight cores per cache, and siblings whose numbers are 32 apart.
-pub fn sixty_four_cpus() -> Environment {
-    let cores: Vec<_> = (0..32).map(|core| format!("{core},{}", core + 32)).collect();
-    let caches = "0-7,32-39;8-15,40-47;16-23,48-55;24-31,56-63";
-    topology("0-63", &cores.join(";"), caches, "0-15,32-47;16-31,48-63")
-}
-
 /// One measured invocation of `case` per round, with these hop times.
 pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invocation> {
     samples(case, hop_ns.map(Sample::hop))
-}
-
-/// One measured invocation of `case` per round, with two tasks pinned to two CPUs.
-pub fn paired<const ROUNDS: usize>(
-    case: &str,
-    [first, second]: [usize; 2],
-    hop_ns: [f64; ROUNDS],
-) -> Vec<Invocation> {
-    let of_pair = |ns| Sample { placement: "spread", ..Sample::hop(ns) };
-    let mut invocations = samples(case, hop_ns.map(of_pair));
-    for record in invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
-        record.parameters.insert("cpus".to_owned(), format!("{first},{second}").into());
-    }
-    invocations
 }
 
 /// One measured invocation of `case` per round.

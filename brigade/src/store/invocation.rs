@@ -2,9 +2,7 @@
 //! line like any other, never a gap.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
-use harness::cpus::CpuList;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,12 +51,6 @@ pub struct Invocation {
     pub reference: Option<Reference>,
 }
 
-/// Converts a time like [`Invocation::started_at`] to seconds since 1970.
-pub fn seconds(started_at: &str) -> Option<f64> {
-    let time = humantime::parse_rfc3339(started_at).ok()?;
-    Some(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64())
-}
-
 /// The time of reference work, the same for all programs: if it differs between two runs, the
 /// machine differs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,36 +96,13 @@ pub struct RecordedCase {
 impl RecordedCase {
     /// The case of a record.
     pub fn of(record: &Record) -> Self {
-        let mut parameters = given_parameters(record, &NOT_MEASURED);
-        let cpus = record.parameters.get("cpus").filter(|cpus| !cpus.is_null());
-        if let (Some(cpus), Some("spread")) =
-            (cpus, record.parameters.get("placement").and_then(Value::as_str))
-        {
-            parameters.insert("cpus".to_owned(), cpus.clone());
-        }
+        let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
+        let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
+        let given = record.parameters.iter().map(|(name, value)| (name, single(value)));
+        let given = given.filter(|(name, value)| counts(name) && is_given(value));
+        let parameters = given.map(|(name, value)| (name.clone(), value.clone())).collect();
         Self { program: record.program.clone(), parameters }
     }
-
-    /// Its two CPUs, if its tasks are pinned to two.
-    pub fn pair(&self) -> Option<[usize; 2]> {
-        let cpus: CpuList = self.parameters.get("cpus")?.as_str()?.parse().ok()?;
-        cpus.numbers().try_into().ok()
-    }
-
-    /// The parameters as one JSON object.
-    pub fn parameters_json(&self) -> String {
-        Value::from_iter(self.parameters.clone()).to_string()
-    }
-}
-
-/// A record's parameters, except those with these names. Absent, `null`,
-/// `false` or 0 counts as not given.
-pub fn given_parameters(record: &Record, others: &[&str]) -> BTreeMap<String, Value> {
-    let given = record.parameters.iter().filter_map(|(name, value)| {
-        let value = single(value);
-        (!others.contains(&name.as_str()) && is_given(value)).then(|| (name.clone(), value.clone()))
-    });
-    given.collect()
 }
 
 /// The only element of a list with one element: a flag that may be repeated.
@@ -169,7 +138,8 @@ mod tests {
             "self": false, "workers": null, "resident_mib": [0],
         });
         assert_eq!(key(other), plain);
-        assert_eq!(plain.parameters_json(), r#"{"tasks":500,"via":"pipe"}"#);
+        let given = BTreeMap::from([("tasks", json!(500)), ("via", json!("pipe"))]);
+        assert!(plain.parameters.iter().map(|(name, value)| (&**name, value.clone())).eq(given));
     }
 
     #[test]
@@ -177,10 +147,6 @@ mod tests {
         let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
         assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
         assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
-        assert_eq!(of("spread", "0,2").pair(), Some([0, 2]));
-        for (placement, cpus) in [("spread", "0-2"), ("spread", "x"), ("free", "0,1")] {
-            assert_eq!(of(placement, cpus).pair(), None, "{placement} {cpus}");
-        }
     }
 
     #[test]

@@ -1,10 +1,8 @@
-//! A run's folder: written during the run, read back as untrusted input.
+//! A run's folder, written during the run and read back.
 
-pub mod consistency;
 pub mod environment;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod invocation;
-pub mod laps;
 pub mod results;
-pub mod saved_run;
+pub use results as saved_run;

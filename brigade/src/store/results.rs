@@ -1,8 +1,5 @@
 //! The folder of a run's results. Files are only added, and are complete whenever the runner dies.
-//!
-//! Somebody else may have put something in a file's place. So files are opened without blocking,
-//! only if they are regular and have one name; or they are created under a temporary name and
-//! renamed.
+//! A folder that somebody else sent is read, and resumed, without touching a file outside it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -10,12 +7,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
-use libc::{ELOOP, O_NOFOLLOW, O_NONBLOCK};
+use anyhow::{Context, ensure};
+use harness::record::{READABLE_MAJOR, Versioned};
+use libc::{O_NOFOLLOW, O_NONBLOCK};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tempfile::{NamedTempFile, PersistError};
 
-use crate::store::invocation::Invocation;
+use crate::store::environment::Environment;
+use crate::store::invocation::{Invocation, Outcome};
 
 /// The description of the run.
 pub const RUN: &str = "run.json";
@@ -32,11 +31,14 @@ pub const PAGE: &str = "report.md";
 /// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The longest [`RECORDS`] to read, in bytes. Half an hour of measuring fills about ten MiB.
-pub const RECORDS_BOUND: u64 = 128 * 1024 * 1024;
-
-/// The most invocations of a run, planned or recorded.
+/// The most invocations that a run may plan.
 pub const MOST_INVOCATIONS: usize = 100_000;
+
+/// The most lines of [`RECORDS`] that get a warning each.
+const MOST_WARNINGS: usize = 20;
+
+/// The most runs that [`SavedRun::alike`] reads.
+const MOST_ALIKE: usize = 8;
 
 /// Version of [`RunDescription`]'s schema.
 pub const RUN_SCHEMA_VERSION: &str = "1.0";
@@ -185,15 +187,20 @@ impl Folder {
     /// written before [`Self::repair`].
     ///
     /// # Errors
-    /// If the records are not a readable and writable file, or are longer than any run's.
+    /// If the records are not a file of this folder alone, which can be read and written.
     pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
         let file = path.join(RECORDS);
-        let going_on = || format!("resuming {}", file.display());
-        let mut options = OpenOptions::new();
-        let mut records = open_own(&file, options.read(true).append(true), RECORDS_BOUND)
-            .with_context(going_on)?;
-        let mut bytes = Vec::new();
-        (&mut records).take(RECORDS_BOUND).read_to_end(&mut bytes).with_context(going_on)?;
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+            let mut records = options.open(&file)?;
+            let metadata = records.metadata()?;
+            ensure!(metadata.is_file() && metadata.nlink() == 1, "it is not a file of its own");
+            let mut bytes = Vec::new();
+            records.read_to_end(&mut bytes)?;
+            Ok((records, bytes))
+        };
+        let (records, bytes) = open().with_context(|| format!("resuming {}", file.display()))?;
         Ok((Self { path: path.to_owned(), records, length: bytes.len() as u64 }, bytes))
     }
 
@@ -228,7 +235,7 @@ impl Folder {
     /// If it cannot be written, or a file with this name exists.
     pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(value)? + "\n";
-        persist(&self.path.join(name), &text, |file, path| file.persist_noclobber(path))
+        persist(&self.path.join(name), &text, false)
     }
 
     /// Writes a text made from the other files, replacing an earlier one.
@@ -290,40 +297,16 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Opens the file at `path` with `options`, if it is a regular file with one name and at most
-/// `bound` bytes: writing to it reaches no other file.
-///
-/// # Errors
-/// If it cannot be opened, or is anything else.
-pub fn open_own(path: &Path, options: &mut OpenOptions, bound: u64) -> anyhow::Result<File> {
-    let file = match options.custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path) {
-        Err(error) if error.raw_os_error() == Some(ELOOP) => bail!("it is a link"),
-        opened => opened?,
-    };
-    let metadata = file.metadata().context("reading its type")?;
-    ensure!(metadata.is_file(), "it is not a regular file");
-    ensure!(metadata.nlink() == 1, "it has {} names", metadata.nlink());
-    ensure!(metadata.len() <= bound, "it has {} bytes, more than {bound}", metadata.len());
-    Ok(file)
-}
-
 /// Replaces a file by this text, whatever has its name: a link is not followed.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    persist(path, text, |file, path| file.persist(path))
+    persist(path, text, true)
 }
 
-/// Writes a text to a temporary file; `keep` renames it.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn persist(
-    path: &Path,
-    text: &str,
-    keep: impl Fn(NamedTempFile, &Path) -> Result<File, PersistError>,
-) -> anyhow::Result<()> {
+/// Writes a text to a temporary file, and renames it.
+fn persist(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -334,36 +317,168 @@ pub fn persist(
         let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
-        keep(file, path)?;
+        if replaces {
+            file.persist(path)?
+        } else {
+            file.persist_noclobber(path)?
+        };
         File::open(folder)?.sync_all()
     };
     write().with_context(|| format!("writing {}", path.display()))
 }
 
+/// A run, read from its folder.
+#[derive(Debug)]
+pub struct SavedRun {
+    /// What was run: `run.json`.
+    pub description: RunDescription,
+    /// The machine: `environment.json`.
+    pub environment: Environment,
+    /// The invocations, in the order in which they ended: `records.jsonl`.
+    pub invocations: Vec<Invocation>,
+    /// What was not used, and why: one sentence each, without its full stop. They quote the
+    /// folder's content, unescaped.
+    pub warnings: Vec<String>,
+}
+
+impl SavedRun {
+    /// A run without invocations.
+    pub fn new(description: RunDescription, environment: Environment) -> Self {
+        Self { description, environment, invocations: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Reads the folder of a run, including an interrupted or killed one. An invalid line of
+    /// records costs a warning.
+    ///
+    /// # Errors
+    /// If `folder` contains no run, or a file cannot be read.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        // First: it is the file that only a run has.
+        let description = bytes(folder, RUN)?;
+        Self::parse(&description, &bytes(folder, ENVIRONMENT)?, &bytes(folder, RECORDS)?)
+            .with_context(|| format!("reading the saved run in {}", folder.display()))
+    }
+
+    /// Reads the folder of a run with these records.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_beside(folder: &Path, records: &[u8]) -> anyhow::Result<Self> {
+        Self::parse(&bytes(folder, RUN)?, &bytes(folder, ENVIRONMENT)?, records)
+            .with_context(|| format!("reading the saved run in {}", folder.display()))
+    }
+
+    fn parse(description: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<Self> {
+        let description = document(description).context(RUN)?;
+        let mut run = Self::new(description, document(environment).context(ENVIRONMENT)?);
+        for (number, line) in (1..).zip(records.split_inclusive(|byte| *byte == b'\n')) {
+            match invocation(line) {
+                Ok(invocation) => run.invocations.push(invocation),
+                Err(error) => {
+                    let is_torn = !line.ends_with(b"\n");
+                    let torn = "ends in the middle, as if the run was killed";
+                    let reason = if is_torn { torn.to_owned() } else { format!("{error:#}") };
+                    run.warnings.push(format!("{RECORDS} line {number}: {reason}: not used"));
+                }
+            }
+        }
+        let more = run.warnings.len().saturating_sub(MOST_WARNINGS);
+        if more > 0 {
+            run.warnings.truncate(MOST_WARNINGS);
+            run.warnings.push(format!("{RECORDS}: {more} more lines are not used"));
+        }
+        Ok(run)
+    }
+
+    /// Runs of the same build on the same machine in this folder and those next to it, among the
+    /// newest [`MOST_ALIKE`]: all facts of their environments are equal except the boot and tools.
+    /// Sides of a comparison, which may be other builds, and unreadable folders are skipped.
+    pub fn alike(folder: &Path) -> Vec<(PathBuf, Self)> {
+        let environment = |folder: &Path| -> Option<Environment> {
+            let mut environment: Environment = document(&bytes(folder, ENVIRONMENT).ok()?).ok()?;
+            let of_another = |name: &str| name == "boot" || name.starts_with("software.tools.");
+            environment.facts.retain(|name, _| !of_another(name));
+            Some(environment)
+        };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let (Some(own), Some(parent)) = (environment(&folder), folder.parent()) else {
+            return Vec::new();
+        };
+        let mut folders = folders(parent);
+        folders.retain(|of| environment(of).as_ref() == Some(&own));
+        folders.sort();
+        let newest = folders.into_iter().rev();
+        let runs = newest.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
+        runs.filter(|(_, run)| run.description.side.is_none()).take(MOST_ALIKE).collect()
+    }
+
+    /// Folders of runs, on machines with this label if given, latest first. Other folders and sides
+    /// of a comparison are skipped.
+    pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
+        let began = |folder: PathBuf| {
+            // Without its records, which are long.
+            let run = Self::read_beside(&folder, b"").ok()?;
+            let is_here = label.is_none_or(|label| run.environment.label() == label);
+            (is_here && run.description.side.is_none())
+                .then_some((run.description.started_at, folder))
+        };
+        let mut runs: Vec<(String, PathBuf)> =
+            folders(parent).into_iter().filter_map(began).collect();
+        runs.sort();
+        runs.into_iter().rev().map(|(_, folder)| folder).collect()
+    }
+}
+
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    let entries = parent.read_dir().into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// The bytes of a regular file of the folder; a named pipe is not waited for.
+fn bytes(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
+    let path = folder.join(name);
+    let read = || {
+        let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path)?;
+        ensure!(file.metadata()?.is_file(), "it is not a regular file");
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().with_context(|| format!("reading {}: is this the folder of a run?", path.display()))
+}
+
+/// Parses a JSON document that this Brigade can read.
+fn document<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
+    let version: Versioned = serde_json::from_slice(bytes)?;
+    for of in [Some(&version), version.record.as_deref()].into_iter().flatten() {
+        ensure!(
+            of.is_readable(),
+            "its schema version is {}, but this Brigade reads {READABLE_MAJOR}.x: update Brigade \
+             to read it",
+            of.schema_version
+        );
+    }
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+fn invocation(line: &[u8]) -> anyhow::Result<Invocation> {
+    let invocation: Invocation = document(line)?;
+    let is_whole = invocation.record.is_some() || invocation.outcome != Outcome::Measured;
+    ensure!(is_whole, "it is marked as measured, but has no record");
+    Ok(invocation)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::store::invocation::{Outcome, SCHEMA_VERSION};
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use tempfile::TempDir;
 
-    fn invocation(round: u32) -> Invocation {
-        Invocation {
-            schema_version: SCHEMA_VERSION.to_owned(),
-            case: "a".to_owned(),
-            round,
-            attempt: 1,
-            started_at: "2026-01-01T00:00:00Z".to_owned(),
-            duration_ns: 1,
-            command: vec!["a".to_owned()],
-            outcome: Outcome::Failed,
-            interrupted: false,
-            exit_code: Some(1),
-            signal: None,
-            error: Some("two\nlines".to_owned()),
-            record: None,
-            stopped_ns: None,
-            stops_ns: Vec::new(),
-            reference: None,
-        }
+    use super::*;
+    use crate::store::fixtures::without_record;
+
+    fn failed(round: u32) -> Invocation {
+        without_record("a", round, Outcome::Failed)
     }
 
     /// A new run's folder.
@@ -391,10 +506,10 @@ mod tests {
     fn an_incomplete_line_is_cut_off_and_the_next_follows_complete_ones() {
         let parent = tempfile::tempdir().unwrap();
         let mut folder = folder(parent.path());
-        folder.append(&invocation(1)).unwrap();
+        folder.append(&failed(1)).unwrap();
         let records = folder.path().join(RECORDS);
         let whole = fs::read(&records).unwrap();
-        let line = serde_json::to_vec(&invocation(2)).unwrap();
+        let line = serde_json::to_vec(&failed(2)).unwrap();
         // Cut off anywhere, or without only the line end.
         for length in 0..=line.len() {
             fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
@@ -404,7 +519,7 @@ mod tests {
             assert_eq!(repair.cut, if kept { 0 } else { length });
             assert_eq!(fs::read(&records).unwrap(), bytes, "it was written to");
             folder.repair(repair).unwrap();
-            folder.append(&invocation(3)).unwrap();
+            folder.append(&failed(3)).unwrap();
             let text = fs::read_to_string(&records).unwrap();
             let rounds: Vec<u32> = text
                 .lines()
@@ -421,5 +536,158 @@ mod tests {
         folder.write_once("a.json", &1).unwrap();
         assert!(folder.write_once("a.json", &2).is_err());
         assert_eq!(fs::read_to_string(folder.path().join("a.json")).unwrap(), "1\n");
+    }
+
+    /// A folder of results of this repository.
+    fn recorded() -> PathBuf {
+        let mut folders = contract::repository::recorded_runs();
+        folders.sort();
+        folders.swap_remove(0)
+    }
+
+    /// The files of a recorded run, with its first two lines.
+    fn files() -> [Vec<u8>; 3] {
+        let [run, environment, records] =
+            [RUN, ENVIRONMENT, RECORDS].map(|name| fs::read(recorded().join(name)).unwrap());
+        let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').take(2).collect();
+        [run, environment, lines.concat()]
+    }
+
+    fn read([run, environment, records]: &[Vec<u8>; 3]) -> anyhow::Result<SavedRun> {
+        SavedRun::parse(run, environment, records)
+    }
+
+    /// A folder with these files.
+    fn folder_with(files: &[Vec<u8>; 3]) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in [RUN, ENVIRONMENT, RECORDS].iter().zip(files) {
+            fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        folder
+    }
+
+    fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+        let text = str::from_utf8(bytes).unwrap();
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1).into_bytes()
+    }
+
+    #[test]
+    fn every_recorded_run_of_this_repository_is_read_whole() {
+        for folder in contract::repository::recorded_runs() {
+            let run = SavedRun::read(&folder).unwrap();
+            let text = fs::read_to_string(folder.join(RECORDS)).unwrap();
+            assert_eq!(run.warnings, [""; 0], "{}", folder.display());
+            assert_eq!(run.invocations.len(), text.lines().count());
+            let records = run.invocations.iter().filter_map(|of| of.record.as_ref());
+            for measurement in records.flat_map(|record| &record.measurements) {
+                let histogram = contract::record::decoded(&measurement.histogram);
+                assert_eq!(histogram.len(), measurement.count);
+            }
+        }
+    }
+
+    #[test]
+    fn a_side_of_a_comparison_is_not_a_run_of_the_same_build() {
+        let parent = tempfile::tempdir().unwrap();
+        for name in ["one", "two", "candidate", "elsewhere"] {
+            let mut files = files();
+            if name == "candidate" {
+                files[0] = replaced(&files[0], "\"side\": null", "\"side\": \"candidate\"");
+            } else if name == "elsewhere" {
+                files[1] = replaced(&files[1], "\"kernel.release\": \"", "\"kernel.release\": \"9");
+            }
+            fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
+        }
+        assert_eq!(SavedRun::alike(&parent.path().join("one")).len(), 2);
+        assert_eq!(SavedRun::latest_first(parent.path(), None).len(), 3);
+    }
+
+    /// The alternatives to one value of a document.
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let tokens =
+            "null|true|-1|0|1e999|18446744073709551616|\"\"|\\[|\\]|\\{|\\}|,|:|\"|\\\\|\n";
+        prop_oneof![
+            tokens.prop_map(String::into_bytes),
+            prop::collection::vec(any::<u8>(), 0..400),
+            Just(Vec::new()),
+        ]
+    }
+
+    proptest! {
+        /// No content makes the reader fail in any way but an error or a warning.
+        #[test]
+        fn a_damaged_run_is_read_or_refused(
+            file in 0_usize..3,
+            edits in prop::collection::vec((any::<Index>(), any::<Index>(), pieces()), 1..4),
+        ) {
+            let mut files = files();
+            for (start, end, piece) in edits {
+                let bytes = &mut files[file];
+                let (start, end) = (start.index(bytes.len() + 1), end.index(bytes.len() + 1));
+                bytes.splice(start.min(end)..start.max(end), piece);
+            }
+            if let Ok(run) = read(&files) {
+                let lines = files[2].split_inclusive(|byte| *byte == b'\n').count();
+                let read = run.invocations.len() + run.warnings.len();
+                prop_assert!(read == lines || run.warnings.len() == MOST_WARNINGS + 1);
+            }
+            let Repair { kept, lacks_end, .. } = Repair::of(&files[2]);
+            let repaired = [&files[2][..kept], &b"\n"[..usize::from(lacks_end)]].concat();
+            let expected = Repair { kept: repaired.len(), cut: 0, lacks_end: false };
+            prop_assert_eq!(Repair::of(&repaired), expected);
+        }
+    }
+
+    #[test]
+    fn an_invalid_line_is_named_and_the_others_are_read() {
+        let [run, environment, records] = files();
+        let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').collect();
+        let [first, second] = lines[..] else { panic!("two lines") };
+        for (bad, reason) in [
+            (b"\n".to_vec(), "EOF while parsing"),
+            (b"{}\n".to_vec(), "missing field `schema_version`"),
+            (replaced(first, "\"round\":1", "\"round\":-1"), "invalid value: integer `-1`"),
+            (replaced(first, "\"record\":{", "\"record\":null,\"r\":{"), "has no record"),
+            (replaced(first, "version\":\"1.0", "version\":\"2.0"), "its schema version is 2.0"),
+            (
+                replaced(
+                    first,
+                    "record\":{\"schema_version\":\"1",
+                    "record\":{\"schema_version\":\"2",
+                ),
+                "its schema version is 2",
+            ),
+        ] {
+            let files = [run.clone(), environment.clone(), [first, &bad, second].concat()];
+            let read = read(&files).unwrap();
+            assert_eq!(read.invocations.len(), 2, "{reason}");
+            let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+            assert!(warning.contains("line 2: ") && warning.contains(reason), "{warning}");
+        }
+        let torn = [first, &second[..40]].concat();
+        let read = read(&[run, environment, torn]).unwrap();
+        assert_eq!((read.invocations.len(), read.warnings.len()), (1, 1));
+        assert!(read.warnings[0].contains("ends in the middle"));
+    }
+
+    #[test]
+    fn a_folder_without_a_run_is_one_clear_error() {
+        let error = |folder: &Path| format!("{:#}", SavedRun::read(folder).expect_err("an error"));
+        for (name, number) in [(RUN, 0), (ENVIRONMENT, 1), (RECORDS, 2)] {
+            let folder = folder_with(&files());
+            fs::remove_file(folder.path().join(name)).unwrap();
+            assert!(error(folder.path()).contains(name));
+            // A device without end, and a pipe that nobody writes.
+            std::os::unix::fs::symlink("/dev/zero", folder.path().join(name)).unwrap();
+            assert!(error(folder.path()).contains("it is not a regular file"));
+            let mut files = files();
+            files[number].truncate(40);
+            files[number].extend(b"\n");
+            assert!(number == 2 || error(folder_with(&files).path()).contains(name));
+        }
+        let mut files = files();
+        files[0] = replaced(&files[0], "\"schema_version\": \"1.", "\"schema_version\": \"9.");
+        assert!(error(folder_with(&files).path()).contains("update Brigade"));
     }
 }

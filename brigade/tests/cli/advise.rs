@@ -90,7 +90,7 @@ fn a_setting_is_restored_however_the_runner_ends() {
     }
 }
 
-/// The runner, its guard and the restorer are all killed.
+/// The runner and the restorer are both killed.
 #[test]
 fn an_unrestored_setting_is_reported_and_restored() {
     let bench = bench();

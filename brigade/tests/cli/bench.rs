@@ -42,7 +42,7 @@ impl Bench {
         for program in bench.programs() {
             let name = format!("\"program\":\"{program}\"");
             let script = script.replace("\"program\":\"a\"", &name);
-            contract::executable::write(&bench.path(program), &format!("#!/bin/sh\n{script}\n"));
+            contract::executable::write(&bench.path(program), format!("#!/bin/sh\n{script}\n"));
         }
         bench
     }
@@ -192,11 +192,6 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 /// Starts `brigade` and captures its output.
 pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
     spawned(bench.brigade(arguments))
-}
-
-/// Starts it with another manifest.
-pub fn start_with(bench: &Bench, manifest: &str, arguments: &[&str]) -> Child {
-    spawned(bench.brigade_with(manifest, arguments))
 }
 
 fn spawned(mut brigade: Command) -> Child {

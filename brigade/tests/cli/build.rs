@@ -112,7 +112,7 @@ fn built_by(tool: &str) -> (Bench, String) {
         fs::create_dir(bench.path(folder)).unwrap();
     }
     if !tool.is_empty() {
-        contract::executable::write(&bench.path("path/tool"), &format!("#!/bin/sh\n{tool}\n"));
+        contract::executable::write(&bench.path("path/tool"), format!("#!/bin/sh\n{tool}\n"));
     }
     let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }], \
                  build = { in = 'source', command = ['tool', 'build', '{output}'] }";
@@ -178,7 +178,7 @@ fn a_failed_build_affects_only_its_own_cases() {
     {
         let (bench, manifest) = built_by(tool);
         let record = RECORD.replace("\"program\":\"a\"", "\"program\":\"other\"");
-        contract::executable::write(&bench.path("other"), &format!("#!/bin/sh\necho '{record}'\n"));
+        contract::executable::write(&bench.path("other"), format!("#!/bin/sh\necho '{record}'\n"));
         let manifest = manifest
             + "[[group]]\nname = 'h'\nquestion = 'Who?'\ncases = ['other']\n\
                [programs.other]\npath = 'other'\n";
@@ -195,7 +195,7 @@ fn a_failed_build_affects_only_its_own_cases() {
 fn a_guest_that_was_built_before_needs_no_tool() {
     let (bench, manifest) = built_by("");
     fs::create_dir(bench.path("guests")).unwrap();
-    contract::executable::write(&bench.path("guests/a"), &format!("#!/bin/sh\necho '{RECORD}'\n"));
+    contract::executable::write(&bench.path("guests/a"), format!("#!/bin/sh\necho '{RECORD}'\n"));
     let manifest = format!("guests = 'guests'\n{manifest}");
     let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");

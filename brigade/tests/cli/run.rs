@@ -11,7 +11,7 @@ use contract::skip;
 use harness::cpus;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, eventually, records_in, rounds_in};
+use crate::bench::{Bench, Ended, RECORD, records_in, rounds_in};
 
 #[test]
 fn every_round_runs_every_case_once_and_saves_its_record() {
@@ -259,16 +259,4 @@ fn a_wrong_record_is_a_failure() {
     ] {
         check_failure(with(from, to), reason);
     }
-}
-
-#[test]
-fn a_run_waits_for_the_lock() {
-    let bench = Bench::printing(RECORD);
-    let lock = fs::File::create(bench.path("lock")).unwrap();
-    lock.lock().unwrap();
-    let mut waiting = bench.brigade(&["run", "--rounds", "1"]).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    assert!(waiting.try_wait().unwrap().is_none() && bench.result_folders().is_empty());
-    lock.unlock().unwrap();
-    assert_eq!(Ended::from(waiting.wait_with_output().unwrap()).code, Some(0));
 }

@@ -30,7 +30,7 @@ impl Stage {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
         let find_tasks = "for word; do [ \"$last\" = --tasks ] && tasks=$word; last=$word; done";
-        contract::executable::write(&path, &format!("#!/bin/sh\n{find_tasks}\n{body}\n"));
+        contract::executable::write(&path, format!("#!/bin/sh\n{find_tasks}\n{body}\n"));
     }
 
     /// Adds a program of the workspace.
