@@ -4,8 +4,8 @@
 //! reads it from its upstream channel and writes it into its downstream one, and the driver reads
 //! it from the last: N + 1 hops.
 //!
-//! Each kind of runtime has its relay in a separate file, because each reads differently. One
-//! process has one runtime.
+//! Each kind of runtime has its loop and its relay in a separate file, because each reads
+//! differently. One process has one runtime.
 //!
 //! What is counted: a hop is one `write`, one successful `read`, usually one more `read` that finds
 //! nothing, and a task's wake-up through `epoll`. On the current thread the kernel never switches.
@@ -20,12 +20,29 @@
 
 mod compio;
 mod executor;
-mod flags;
 mod tokio_tasks;
 
-use harness::{Bench, Launch, RuntimeKind, Spec};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
 
-use flags::Flags;
+/// Time a byte on its way through N async tasks that wait for I/O.
+///
+/// One iteration: a byte goes from the driver through N async tasks and back;
+/// each task waits until its upstream channel is readable and writes the byte
+/// downstream. That makes N + 1 hops.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    carrier: ChannelFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+}
 
 const SPEC: Spec = Spec {
     tasks: 500,

@@ -16,7 +16,6 @@
 //! start stealing at once.
 
 mod coroutine;
-mod flags;
 mod spawners;
 
 use std::sync::Arc;
@@ -25,13 +24,58 @@ use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use harness::runtime::AsyncRuntime;
-use harness::{Bench, Measured, RuntimeKind, clock, failure};
+use harness::{
+    Bench, FutureFlag, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, clock, failure,
+};
 use tokio::sync::Semaphore;
 
-use flags::{Flags, SPEC, declare};
 use spawners::{OfLocalPool, OfTokio, Spawner};
 
+/// Time creating, starting and awaiting N async tasks.
+///
+/// One iteration: spawn N tasks whose body ends at once, then await each of
+/// them. One operation is one task. `start` is the time from the call to the
+/// first line of the body; `create_cold` is the creation in the first
+/// iteration.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    future: FutureFlag,
+}
+
+const SPEC: Spec = Spec {
+    tasks: 10_000,
+    iters: 100,
+    spread: true,
+    runtimes: &[
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::TokioLocal,
+        RuntimeKind::AsyncExecutor,
+        RuntimeKind::Compio,
+        RuntimeKind::LocalPool,
+        RuntimeKind::Coroutine,
+    ],
+    ..Spec::NEW
+};
+
 harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let kind = flags.runtime.runtime;
+    Ok(Spec {
+        spread: kind == RuntimeKind::Tokio,
+        kind: kind.task(),
+        threads: flags.runtime.threads(launch.cpus())?,
+        heap_bytes: flags.future.heap_bytes(kind)?,
+        ..SPEC
+    })
+}
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;

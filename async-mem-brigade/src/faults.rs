@@ -1,15 +1,16 @@
 //! Brigades in which a task misbehaves.
 
+use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_executor::LocalExecutor;
 use futures::executor::block_on;
-use harness::RuntimeKind;
 use harness::async_tasks::caught;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::{Bench, RuntimeKind};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::*;
+use crate::brigade::brigade;
 
 type Fault = fn() -> io::Result<()>;
 

@@ -12,94 +12,127 @@
 //! Known biases: with one token in flight a runtime always has exactly one task to run, the best
 //! case for its scheduler.
 
+mod brigade;
 mod channels;
-mod flags;
-mod runtimes;
 
-use std::future::Future;
-use std::io::{self, ErrorKind};
-
-use anyhow::{Context as _, bail, ensure};
-use harness::async_tasks::end;
-use harness::failure::UsageError;
+use anyhow::bail;
+use async_executor::LocalExecutor;
+use compio::runtime::Runtime;
+use futures::executor::{LocalPool, block_on};
+use futures::task::LocalSpawnExt as _;
+use harness::async_tasks::caught;
+use harness::failure::{UsageError, creating};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
-use harness::{Bench, Line, Measured, Station};
+use harness::{Bench, FutureFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
 use tokio::sync::mpsc;
 
+use brigade::{brigade, relay};
 use channels::{Channel, Holding, Sink, Source};
-use flags::{Flags, SPEC, declare};
+
+/// Time a number on its way through N async tasks over channels in memory.
+///
+/// One iteration: a number goes from the driver through N async tasks and
+/// back, over bounded channels of capacity 1; each task adds one, and the
+/// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    /// Channel that carries the number
+    #[arg(long, value_enum, default_value_t = Channel::Tokio)]
+    channel: Channel,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    future: FutureFlag,
+}
+
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    spread: true,
+    runtimes: &[
+        RuntimeKind::TokioCurrentThread,
+        RuntimeKind::Tokio,
+        RuntimeKind::TokioLocal,
+        RuntimeKind::AsyncExecutor,
+        RuntimeKind::Compio,
+        RuntimeKind::LocalPool,
+    ],
+    ..Spec::NEW
+};
 
 harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let kind = flags.runtime.runtime;
+    let one_thread = kind != RuntimeKind::Tokio;
+    Ok(Spec {
+        switches: one_thread.then_some(0.0),
+        spread: !one_thread,
+        load: Some(flags.load),
+        kind: kind.task(),
+        threads: flags.runtime.threads(launch.cpus())?,
+        heap_bytes: flags.future.heap_bytes(kind)?,
+        ..SPEC
+    })
+}
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime;
     match (flags.channel, flags.future.future_bytes) {
-        (Channel::Tokio, 0) => runtimes::measure(runtime, bench, || mpsc::channel(1)),
-        (Channel::Tokio, 1024) => runtimes::measure(runtime, bench, Holding::<1024>::open),
-        (Channel::Tokio, _) => runtimes::measure(runtime, bench, Holding::<16_384>::open),
-        (Channel::Smol, 0) => runtimes::measure(runtime, bench, || async_channel::bounded(1)),
-        (Channel::Smol, _) => {
-            bail!(UsageError("--future-bytes: choose --channel tokio".to_owned()))
-        }
+        (Channel::Tokio, 0) => measure(runtime, bench, || mpsc::channel(1)),
+        (Channel::Tokio, 1024) => measure(runtime, bench, Holding::<1024>::open),
+        (Channel::Tokio, _) => measure(runtime, bench, Holding::<16_384>::open),
+        (Channel::Smol, 0) => measure(runtime, bench, || async_channel::bounded(1)),
+        (Channel::Smol, _) => bail!(UsageError("--future-bytes: choose --channel tokio".into())),
     }
 }
 
-/// Sets up the brigade, with tasks that each run a `relay` between channels that `open` opens, and
-/// measures it. `spawn` creates a task and returns a future of its outcome.
-async fn brigade<R: Source, S: Sink, T, J>(
-    bench: Bench,
-    open: impl Fn() -> (S, R),
-    spawn: impl Fn(T) -> J,
-    relay: impl Fn(Station, R, S) -> T,
-) -> anyhow::Result<()>
-where
-    T: Future<Output = io::Result<()>> + Send + 'static,
-    J: Future<Output = Result<(), TaskError>>,
-{
-    let open = || {
-        let (sink, source) = open();
-        Ok((source, sink))
-    };
-    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
-        Ok(spawn(relay(bench.station(task), upstream, downstream)))
-    })?;
-
-    let result = drive(&bench, &line.first, &mut line.last).await;
-    end(&bench, result, line.first, line.tasks).await
-}
-
-/// Sends the token round, lap after lap.
-async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
-    let tasks = bench.tasks();
-    let station = bench.driver_station();
-    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
-        let sent: usize = lap.token();
-        station.visit(sent);
-        first.send(sent).await.context("sending the token to task 0")?;
-        let received = last.receive().await.context("waiting for the token to come round")?;
-        lap.finish();
-        ensure!(
-            received == sent + tasks,
-            "the token came round as {received}, not as {sent} + {tasks}",
-        );
-    }
-    Ok(())
-}
-
-/// Passes numbers from upstream to downstream, one greater, until upstream is
-/// closed.
-#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
-fn relay(
-    station: Station,
-    mut upstream: impl Source,
-    downstream: impl Sink,
-) -> impl Future<Output = io::Result<()>> + Send + 'static {
-    async move {
-        while let Some(token) = upstream.receive().await {
-            station.visit(token);
-            downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
+/// Measures a brigade on a runtime, over channels that `open` opens.
+fn measure<R: Source, S: Sink>(
+    on: RuntimeFlags,
+    bench: &Bench,
+    open: fn() -> (S, R),
+) -> anyhow::Result<()> {
+    match on.runtime {
+        RuntimeKind::Compio => {
+            let runtime =
+                Runtime::new().map_err(|error| creating(format_args!("the runtime"), error))?;
+            let spawn = |task| {
+                let task = runtime.spawn(caught(task));
+                async {
+                    let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
+                    task.await.unwrap_or_else(cancelled)
+                }
+            };
+            runtime.block_on(brigade(bench.clone(), open, spawn, relay))
         }
-        Ok(())
+        RuntimeKind::LocalPool => {
+            let mut pool = LocalPool::new();
+            let spawner = pool.spawner();
+            let spawn = |task| {
+                let spawned = spawner.spawn_local_with_handle(caught(task));
+                spawned.expect("the pool lives as long as its driver")
+            };
+            pool.run_until(brigade(bench.clone(), open, spawn, relay))
+        }
+        RuntimeKind::AsyncExecutor => {
+            let executor = LocalExecutor::new();
+            let spawn = |task| executor.spawn(caught(task));
+            block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))
+        }
+        kind => {
+            let spawn = move |task| outcome(spawn(kind, task));
+            AsyncRuntime::start(on, bench)?.drive(brigade(bench.clone(), open, spawn, relay))
+        }
     }
 }
 

@@ -19,23 +19,62 @@
 //! another thread; if that finds nothing to do, little is handed over.
 
 mod crossings;
-mod flags;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, ensure};
+use harness::failure::UsageError;
+use harness::limits::Kind;
 use harness::runtime::{AsyncRuntime, join, spawn};
-use harness::{Bench, Measured, RuntimeKind, Work};
+use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, Work, WorkFlag};
 use tokio::sync::mpsc;
 
 use crossings::{Crossing, Via};
-use flags::{Flags, SPEC, declare};
 
 /// Calls per caller and iteration.
 const CALLS: u64 = 32;
 
+/// Time blocking calls from async tasks: to a place where they may block, and back.
+///
+/// One iteration: each of N async tasks makes 32 calls, one after another, by the mechanism in
+/// --via. One operation is one call.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// Where a call runs
+    #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]
+    via: Via,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    runtime: RuntimeFlags,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    work: WorkFlag,
+}
+
+const SPEC: Spec =
+    Spec { tasks: 1, iters: 1000, spread: true, runtimes: RuntimeKind::OF_TOKIO, ..Spec::NEW };
+
 harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let Flags { via, runtime, work } = *flags;
+    let one_thread = runtime.runtime != RuntimeKind::Tokio;
+    if via == Via::BlockInPlace && one_thread {
+        let why = "--via block-in-place: needs workers; choose --runtime tokio";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let kind = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
+    Ok(Spec {
+        spread: !one_thread,
+        load: Some(work.into()),
+        kind,
+        threads: runtime.threads(launch.cpus())?,
+        ..SPEC
+    })
+}
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let Flags { via, runtime, work } = *flags;

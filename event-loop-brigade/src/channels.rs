@@ -1,7 +1,23 @@
-//! The channels of a brigade, all on one thread.
+//! The channels of a brigade, all on one thread, and how it waits for them.
 
 use std::fs::File;
 use std::io;
+
+/// Values of `--loop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loop {
+    /// epoll, which reports a channel as long as it is readable
+    EpollLevel,
+    /// epoll, which reports a channel once when something arrives
+    EpollEdge,
+    /// io_uring, with reads and writes as requests
+    IoUring,
+    /// io_uring, completing requests only while the thread waits (Linux 6.1)
+    IoUringDefer,
+    /// io_uring, with a kernel thread that submits requests
+    IoUringSqpoll,
+}
 
 /// Channels 0 to N: task `i` reads from channel `i` and writes into channel `i + 1`; the
 /// driver writes into the first and reads from the last.

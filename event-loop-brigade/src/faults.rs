@@ -6,9 +6,8 @@ use harness::{Bench, Channel};
 use rustix::event::epoll::EventFlags;
 
 use crate::brigade;
-use crate::channels::{Channels, Pair};
+use crate::channels::{Channels, Loop, Pair};
 use crate::epoll::Epoll;
-use crate::flags::Loop;
 use crate::ring::Ring;
 
 /// What a channel yields instead of a token.

@@ -17,22 +17,58 @@
 
 mod channels;
 mod epoll;
-mod flags;
 mod ring;
 
 use std::io::ErrorKind;
 
 use anyhow::{Context as _, ensure};
+use harness::limits::Kind;
 use harness::threads::TaskError;
-use harness::{Bench, Measured, Station, failure};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
 use rustix::event::epoll::EventFlags;
 
-use channels::{Channels, Pair};
+use channels::{Channels, Loop, Pair};
 use epoll::Epoll;
-use flags::{Flags, Loop, SPEC, declare};
 use ring::Ring;
 
+/// Time a byte on its way through N states of a hand-written event loop.
+///
+/// One iteration: a byte goes from the driver through N channels and back; one
+/// thread waits until a channel is readable and sends the byte into the next.
+/// That makes N + 1 hops, each with the system calls that any runtime must
+/// make.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// How the thread waits
+    #[arg(long = "loop", value_enum, default_value_t = Loop::EpollEdge)]
+    #[serde(rename = "loop")]
+    event_loop: Loop,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    carrier: ChannelFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+}
+
+const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+
 harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let by_epoll = matches!(flags.event_loop, Loop::EpollLevel | Loop::EpollEdge);
+    // The kernel's thread that submits requests.
+    let by_sqpoll = flags.event_loop == Loop::IoUringSqpoll;
+    Ok(Spec {
+        switches: (!by_sqpoll).then_some(0.0),
+        load: Some(flags.load),
+        kind: if by_epoll { Kind::EpollPipe } else { Kind::IoUringPipe },
+        threads: by_sqpoll.into(),
+        ..SPEC
+    })
+}
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let open =

@@ -6,8 +6,7 @@ use std::io::{self, ErrorKind};
 use harness::hand_over::{Reach, Source, futex};
 use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
-use crate::brigade;
-use crate::flags::{Flags, ThreadChannel};
+use crate::{Flags, ThreadChannel, brigade};
 
 /// The channel is ignored: every brigade here opens its own.
 const FLAGS: Flags = Flags {

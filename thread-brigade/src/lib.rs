@@ -15,20 +15,97 @@
 //! memory is that of the driver only, crossings are not traced, and clock ticks are too coarse to
 //! divide the CPU time of many processes into user and kernel.
 
-mod flags;
 mod processes;
 
-use std::io;
-use std::thread;
+use std::sync::mpsc::sync_channel;
+use std::{io, thread};
 
-use anyhow::Context as _;
-use harness::hand_over::{Sink, Source, send_round};
+use anyhow::{Context as _, bail};
+use harness::failure::UsageError;
+use harness::hand_over::{self, Channel, Reach, Sink, Source, send_round};
+use harness::limits::Kind;
 use harness::threads::{end, spawn};
-use harness::{Bench, Line, Measured};
+use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag};
 
-use flags::{Flags, SPEC, declare, run};
+/// Time a byte on its way through N threads that wait for one another.
+///
+/// One iteration: a byte goes from the driver through N OS threads and back, or N processes with
+/// --kind process; each blocks until its upstream channel has the byte and sends it downstream.
+/// That makes N + 1 hops, each with a context switch.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// Whether the tasks are threads or processes
+    #[arg(long, value_enum, default_value_t = Reach::Thread)]
+    kind: Reach,
+
+    /// Channel that carries the byte from one task to the next; pipe or socketpair between
+    /// processes
+    #[arg(long, value_enum, default_value_t = ThreadChannel::Pipe)]
+    channel: ThreadChannel,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    stack: StackFlag,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    load: LoadFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
+enum ThreadChannel {
+    /// A pipe
+    Pipe,
+    /// A pair of connected Unix stream sockets, used in one direction
+    SocketPair,
+    /// A kernel event counter
+    EventFd,
+    /// A word in memory, and the system call futex
+    Futex,
+    /// std's bounded channel, of capacity 1
+    Mpsc,
+    /// A slot in memory, std's mutex and condition variable
+    Condvar,
+}
+
+const SPEC: Spec =
+    Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
 
 harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let kind = match (flags.kind, flags.channel) {
+        (Reach::Process, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::Process,
+        (Reach::Process, _) => bail!(UsageError(
+            "--kind process: choose --channel pipe or socketpair, which connect processes".into()
+        )),
+        (_, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::ThreadPipe,
+        (_, ThreadChannel::EventFd) => Kind::ThreadEventfd,
+        _ => Kind::ThreadFutex,
+    };
+    let stack_bytes = flags.stack.stack_size as u64;
+    Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let of_kernel = |channel: Channel| match flags.kind {
+        Reach::Thread => brigade(flags, bench, || channel.open()),
+        Reach::Process => brigade_of_processes(bench, channel),
+    };
+    match flags.channel {
+        ThreadChannel::Pipe => of_kernel(Channel::Pipe),
+        ThreadChannel::SocketPair => of_kernel(Channel::SocketPair),
+        ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
+        ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
+        ThreadChannel::Mpsc => brigade(flags, bench, || {
+            let (sender, receiver) = sync_channel(1);
+            Ok((receiver, sender))
+        }),
+        ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
+    }
+}
 
 /// Sets up the brigade, with channels that `open` opens, and measures it.
 fn brigade<R: Source, S: Sink>(
@@ -45,6 +122,14 @@ fn brigade<R: Source, S: Sink>(
         let result = drive(bench, &mut line.first, &mut line.last);
         end(bench, result, line.first, line.tasks)
     })
+}
+
+/// The same with processes, each a fork of this one.
+fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
+    let body = |task, upstream, downstream| relay(bench, task, upstream, downstream);
+    let mut line = processes::start(bench, channel, body)?;
+    let result = drive(bench, &mut line.first, &mut line.last);
+    processes::end(bench, result, line)
 }
 
 /// Sends the token round, lap after lap.

@@ -7,17 +7,17 @@ use std::os::fd::AsRawFd as _;
 use anyhow::Context as _;
 use harness::process_stat::{fork_alone, live};
 use harness::threads::{outcome_of_process, root_cause};
-use harness::{Bench, Line, failure};
-use nix::unistd::{ForkResult, getpid};
+use harness::{Bench, Channel, Line, failure};
+use nix::unistd::{ForkResult, Pid, getpid};
 
-/// Sets up the brigade, with channels that `open` opens, and measures it.
-///
-/// # Errors
-/// Those of channels and tasks.
-pub fn brigade(
+type Processes = Line<File, File, Pid>;
+
+/// Forks the tasks; each runs `body` between its channels.
+pub fn start(
     bench: &Bench,
-    open: impl FnMut() -> io::Result<(File, File)>,
-) -> anyhow::Result<()> {
+    channel: Channel,
+    body: impl Fn(usize, File, File) -> io::Result<()>,
+) -> anyhow::Result<Processes> {
     io::stdout().flush().context("flushing standard output")?;
     let parent = getpid();
     let start = |task, upstream, downstream| match fork_alone()
@@ -25,13 +25,17 @@ pub fn brigade(
     {
         ForkResult::Child => live(parent, || {
             close_all_but(&[&upstream, &downstream])?;
-            crate::relay(bench, task, upstream, downstream)
+            body(task, upstream, downstream)
         }),
         ForkResult::Parent { child } => Ok(child),
     };
-    let mut line = Line::create(bench.creation(), open, start)?;
+    let line = Line::create(bench.creation(), || channel.open(), start)?;
     bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
-    let result = crate::drive(bench, &mut line.first, &mut line.last);
+    Ok(line)
+}
+
+/// Ends the brigade after its driver has returned `result`, as [`harness::threads::end`] does.
+pub fn end(bench: &Bench, result: anyhow::Result<()>, line: Processes) -> anyhow::Result<()> {
     let observed = result.and_then(|()| bench.observe());
     drop(line.first);
     root_cause(line.tasks.into_iter().map(outcome_of_process)).and(observed)

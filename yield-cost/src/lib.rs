@@ -23,10 +23,7 @@ mod tasks;
 mod threads;
 
 use harness::limits::Kind;
-use harness::{Bench, Count, Launch, Measured, RuntimeKind, Spec, WorkFlag};
-
-/// Cycles per iteration.
-const CYCLES: u64 = 5_000;
+use harness::{Bench, Count, Launch, RuntimeKind, Spec, WorkFlag};
 
 /// Time the cost of switching after a unit of work.
 ///
@@ -99,9 +96,4 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         Scenario::SchedYield => threads::sched_yield(bench, work),
         Scenario::ThreadEvent => threads::thread_event(bench, work),
     }
-}
-
-/// The measurement of one iteration.
-fn block() -> Measured {
-    Measured { name: "iteration", operation: "cycle", operations: CYCLES, covers_tasks: true }
 }

@@ -13,9 +13,15 @@ use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
 use harness::runtime::AsyncRuntime;
 use harness::work::spend;
-use harness::{Bench, RuntimeKind};
+use harness::{Bench, Measured, RuntimeKind};
 
-use crate::{CYCLES, block};
+/// Cycles per iteration.
+pub const CYCLES: u64 = 5_000;
+
+/// The measurement of one iteration.
+pub fn block() -> Measured {
+    Measured { name: "iteration", operation: "cycle", operations: CYCLES, covers_tasks: true }
+}
 
 /// Measures cycles of work without a switch.
 pub fn no_switch(bench: &Bench, units: u64) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use harness::threads::{outcome, root_cause, spawn};
 use harness::usage::Start;
 use harness::work::spend;
 
-use crate::{CYCLES, block};
+use crate::tasks::{CYCLES, block};
 
 /// Refuses two CPUs.
 ///
