@@ -3,7 +3,6 @@
 //! second thread does so only if no other does.
 
 use std::fs::File;
-use std::future::Future;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 
 use anyhow::Context as _;
@@ -18,19 +17,15 @@ use harness::{Bench, Channel, Line, Measured, Station};
 /// Those of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let executor = LocalExecutor::new();
-    block_on(executor.run(brigade(&executor, bench, channel, relay)))
+    block_on(executor.run(brigade(&executor, bench, channel)))
 }
 
-/// Sets up the brigade, with tasks that each run a `relay`, and measures it.
-pub async fn brigade<T>(
+/// Sets up the brigade, and measures it.
+async fn brigade(
     executor: &LocalExecutor<'_>,
     bench: &Bench,
     channel: Channel,
-    relay: impl Fn(Station, Async<File>, Async<File>) -> T,
-) -> anyhow::Result<()>
-where
-    T: Future<Output = io::Result<()>> + 'static,
-{
+) -> anyhow::Result<()> {
     let open = || channel.open().and_then(|(r, w)| Ok((Async::new(r)?, Async::new(w)?)));
     let line = Line::create(bench.creation(), open, |task, upstream, downstream| {
         Ok(executor.spawn(caught(relay(bench.station(task), upstream, downstream))))

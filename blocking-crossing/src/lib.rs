@@ -82,29 +82,22 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     started.drive(crossings(runtime.runtime, via, work.work(), bench.clone()))
 }
 
-/// Calls by place: on their caller's thread, and on another.
-#[derive(Default)]
-struct Calls {
-    here: AtomicU64,
-    elsewhere: AtomicU64,
-}
-
 /// Starts the callers, and measures their calls.
 async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> anyhow::Result<()> {
-    let (callers, calls) = (bench.tasks(), Arc::new(Calls::default()));
+    let (callers, here) = (bench.tasks(), Arc::new(AtomicU64::new(0)));
     let (done, mut all_done) = mpsc::channel(callers);
     let mut starts = Vec::with_capacity(callers);
     let mut tasks = Vec::with_capacity(callers);
     for number in bench.creation() {
         let (start, started) = mpsc::channel(1);
         let crossing = Crossing::open(via, number, work)?;
-        let caller = call(crossing, started, done.clone(), Arc::clone(&calls));
+        let caller = call(crossing, started, done.clone(), Arc::clone(&here));
         tasks.push(spawn(runtime, caller));
         starts.push(start);
     }
     drop(done);
 
-    let result = drive(&bench, &starts, &mut all_done, &calls, via).await;
+    let result = drive(&bench, &starts, &mut all_done, &here, via).await;
     let observed = result.and_then(|()| bench.observe());
     drop(starts);
     let mut ended = Ok(());
@@ -123,7 +116,7 @@ async fn drive(
     bench: &Bench,
     starts: &[mpsc::Sender<()>],
     all_done: &mut mpsc::Receiver<()>,
-    calls: &Calls,
+    here: &AtomicU64,
     via: Via,
 ) -> anyhow::Result<()> {
     let operations = starts.len() as u64 * CALLS;
@@ -137,14 +130,11 @@ async fn drive(
             all_done.recv().await.context("waiting for the callers")?;
         }
         lap.finish();
-        let [here, elsewhere] = [&calls.here, &calls.elsewhere].map(|count| count.swap(0, Relaxed));
-        let expected = if via.crosses() { (0, operations) } else { (operations, 0) };
+        let here = here.swap(0, Relaxed);
+        let expected = if via.crosses() { 0 } else { operations };
         ensure!(
-            (here, elsewhere) == expected,
-            "{here} calls ran on their caller's thread and {elsewhere} on another, instead of {} \
-             and {}",
-            expected.0,
-            expected.1
+            here == expected,
+            "{here} of {operations} calls ran on their caller's thread, instead of {expected}"
         );
     }
     Ok(())
@@ -155,15 +145,14 @@ async fn call(
     mut crossing: Crossing,
     mut started: mpsc::Receiver<()>,
     done: mpsc::Sender<()>,
-    calls: Arc<Calls>,
+    own_thread: Arc<AtomicU64>,
 ) -> anyhow::Result<()> {
     while started.recv().await.is_some() {
         let mut here = 0;
         for _ in 0..CALLS {
             here += u64::from(crossing.call().await?);
         }
-        calls.here.fetch_add(here, Relaxed);
-        calls.elsewhere.fetch_add(CALLS - here, Relaxed);
+        own_thread.fetch_add(here, Relaxed);
         if done.send(()).await.is_err() {
             break;
         }

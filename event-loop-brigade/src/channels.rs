@@ -35,26 +35,9 @@ pub trait Channels {
     /// If the kernel does not let the thread wait.
     fn next(&mut self) -> io::Result<(usize, io::Result<Option<u8>>)>;
 
-    /// Closes the writing end of a channel.
-    fn close(&mut self, channel: usize);
-
     /// The number of system calls so far.
     fn system_calls(&self) -> u64;
 }
 
-/// The two ends of a channel; `None` once closed.
-pub struct Pair {
-    pub reader: Option<File>,
-    pub writer: Option<File>,
-}
-
-impl From<(File, File)> for Pair {
-    fn from((reader, writer): (File, File)) -> Self {
-        Self { reader: Some(reader), writer: Some(writer) }
-    }
-}
-
-/// The error for using an end after it was closed.
-pub fn closed() -> io::Error {
-    io::ErrorKind::BrokenPipe.into()
-}
+/// The reading and the writing end of a channel.
+pub type Pair = (File, File);

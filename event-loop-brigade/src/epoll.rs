@@ -8,7 +8,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::{Errno, ioctl_fionbio};
 
-use crate::channels::{Channels, Pair, closed};
+use crate::channels::{Channels, Pair};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;
@@ -32,15 +32,11 @@ impl Epoll {
     pub fn over(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
         let failed = |error: Errno| failure::creating(format_args!("the epoll"), error.into());
         let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
-        for (channel, pair) in pairs.iter().enumerate() {
-            for end in [&pair.reader, &pair.writer].into_iter().flatten() {
-                ioctl_fionbio(end, true).map_err(failed)?;
-            }
-            if let Some(reader) = &pair.reader {
-                let watched =
-                    epoll::add(&instance, reader, EventData::new_u64(channel as u64), flags);
-                watched.map_err(failed)?;
-            }
+        for (channel, (reader, writer)) in pairs.iter().enumerate() {
+            ioctl_fionbio(reader, true).map_err(failed)?;
+            ioctl_fionbio(writer, true).map_err(failed)?;
+            let data = EventData::new_u64(channel as u64);
+            epoll::add(&instance, reader, data, flags).map_err(failed)?;
         }
         Ok(Self { instance, pairs, events: Vec::with_capacity(MOST_EVENTS), system_calls: 0 })
     }
@@ -48,17 +44,12 @@ impl Epoll {
     /// Reads a reported channel; `None` if it was empty after all.
     #[inline]
     fn take(&mut self, channel: usize) -> Option<io::Result<Option<u8>>> {
-        let reader = self.pairs[channel].reader.as_mut()?;
         // Larger than what is in flight: a short read means that it is drained, so the edge is
         // handled.
         let mut tokens = [0; 2];
         self.system_calls += 1;
-        Some(match reader.read(&mut tokens) {
-            Ok(0) => {
-                // This also removes it from the epoll.
-                self.pairs[channel].reader = None;
-                Ok(None)
-            }
+        Some(match self.pairs[channel].0.read(&mut tokens) {
+            Ok(0) => Ok(None),
             Ok(1) => Ok(Some(tokens[0])),
             Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "two tokens where one was sent")),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
@@ -71,7 +62,7 @@ impl Channels for Epoll {
     #[inline]
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
         self.system_calls += 1;
-        self.pairs[channel].writer.as_mut().ok_or_else(closed)?.write_all(&[token])
+        self.pairs[channel].1.write_all(&[token])
     }
 
     #[inline]
@@ -90,10 +81,6 @@ impl Channels for Epoll {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    fn close(&mut self, channel: usize) {
-        self.pairs[channel].writer = None;
     }
 
     fn system_calls(&self) -> u64 {

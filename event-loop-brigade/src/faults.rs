@@ -33,10 +33,6 @@ impl<C: Channels> Channels for Faulty<C> {
         Ok((channel, if self.left > 0 { token } else { (self.fault)() }))
     }
 
-    fn close(&mut self, channel: usize) {
-        self.channels.close(channel);
-    }
-
     fn system_calls(&self) -> u64 {
         self.channels.system_calls()
     }
@@ -49,7 +45,7 @@ fn error_of<C: Channels>(
     channel: usize,
 ) -> Option<String> {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
-    let open = |_| Pair::from(Channel::Pipe.open().expect("a pipe"));
+    let open = |_| Channel::Pipe.open().expect("a pipe");
     let channels = over((0..=20).map(open).collect()).ok()?;
     let stations: Vec<_> = (0..20).map(|task| bench.station(task)).collect();
     let channels = Faulty { channels, channel, fault, left: 31 };

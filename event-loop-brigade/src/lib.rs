@@ -21,13 +21,13 @@ mod ring;
 
 use std::io::ErrorKind;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use harness::limits::Kind;
 use harness::threads::TaskError;
 use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
 use rustix::event::epoll::EventFlags;
 
-use channels::{Channels, Loop, Pair};
+use channels::{Channels, Loop};
 use epoll::Epoll;
 use ring::Ring;
 
@@ -71,8 +71,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let open =
-        |number| flags.carrier.channel.open().map(Pair::from).map_err(failure::of_channel(number));
+    let open = |number| flags.carrier.channel.open().map_err(failure::of_channel(number));
     let mut pairs = vec![open(0)?];
     let mut stations = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
@@ -88,7 +87,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
-/// Sends the token round, lap after lap, and ends the brigade.
+/// Sends the token round, lap after lap.
 fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> anyhow::Result<()> {
     let driver = bench.driver_station();
     let (mut laps, calls_before) = (0, channels.system_calls());
@@ -103,8 +102,7 @@ fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> 
     let hops = laps * (stations.len() as u64 + 1);
     let calls = channels.system_calls() - calls_before;
     bench.findings().system_calls = (hops > 0).then(|| calls as f64 / hops as f64);
-    bench.observe()?;
-    end(&mut channels, stations.len())
+    bench.observe()
 }
 
 /// Does the tasks' part, in the order in which the token reaches them, until it has come round.
@@ -123,17 +121,6 @@ fn pass(channels: &mut impl Channels, stations: &[Station]) -> anyhow::Result<()
         });
         sent.map_err(|error| TaskError::Failed(error).of_task(channel))?;
     }
-}
-
-/// Closes the first channel; task 0 then closes the next, and so on.
-fn end(channels: &mut impl Channels, tasks: usize) -> anyhow::Result<()> {
-    for closed in 0..=tasks {
-        channels.close(closed);
-        let (channel, token) = channels.next().context("waiting for the end")?;
-        let ended = channel == closed && matches!(token, Ok(None));
-        ensure!(ended, "channel {closed} was closed, but channel {channel} has {token:?}");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Channels with reads and writes as requests to io_uring.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
@@ -12,7 +11,7 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, opcode};
 use rustix::io::Errno;
 
-use crate::channels::{Channels, Loop, Pair, closed};
+use crate::channels::{Channels, Loop, Pair};
 
 /// Marks the request of a write; the channel's number is in the lower bits.
 const SENT: u64 = 1 << 63;
@@ -57,7 +56,7 @@ impl Ring {
     }
 
     fn ask_for_read(&mut self, channel: usize) -> io::Result<()> {
-        let reader = descriptor(&self.pairs[channel].reader)?;
+        let reader = Fd(self.pairs[channel].0.as_raw_fd());
         let read = opcode::Read::new(reader, self.received[channel].as_ptr(), 1);
         self.ask(read.build().user_data(channel as u64))
     }
@@ -99,10 +98,6 @@ fn is_passing(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|number| passing.contains(&number))
 }
 
-fn descriptor(end: &Option<File>) -> io::Result<Fd> {
-    Ok(Fd(end.as_ref().ok_or_else(closed)?.as_raw_fd()))
-}
-
 /// A ring of this kind.
 ///
 /// # Errors
@@ -132,7 +127,7 @@ fn open(kind: Loop) -> anyhow::Result<IoUring> {
 impl Channels for Ring {
     #[inline]
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
-        let writer = descriptor(&self.pairs[channel].writer)?;
+        let writer = Fd(self.pairs[channel].1.as_raw_fd());
         self.sent[channel].set(token);
         let write = opcode::Write::new(writer, self.sent[channel].as_ptr(), 1);
         self.ask(write.build().flags(self.quietly).user_data(SENT | channel as u64))
@@ -157,10 +152,7 @@ impl Channels for Ring {
                 continue;
             }
             let taken = match result {
-                Ok(0) => {
-                    self.pairs[channel].reader = None;
-                    Ok(None)
-                }
+                Ok(0) => Ok(None),
                 Ok(_) => {
                     let token = self.received[channel].get();
                     self.ask_for_read(channel)?;
@@ -174,10 +166,6 @@ impl Channels for Ring {
             };
             return Ok((channel, taken));
         }
-    }
-
-    fn close(&mut self, channel: usize) {
-        self.pairs[channel].writer = None;
     }
 
     fn system_calls(&self) -> u64 {

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context as _, bail};
 use harness::process_stat::reap;
 use harness::{failure, threads};
+use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
@@ -74,8 +75,10 @@ impl Launcher {
     pub fn launch(&mut self, task: usize) -> anyhow::Result<Launched> {
         let launched = match self.via {
             Via::Fork => fork().map(Launched::Process),
-            Via::Vfork => self.clone(task, libc::CLONE_VM | libc::CLONE_VFORK),
-            Via::CloneVm => self.clone(task, libc::CLONE_VM),
+            Via::Vfork | Via::CloneVm => {
+                let waits = if self.via == Via::Vfork { libc::CLONE_VFORK } else { 0 };
+                clone(&mut self.stacks[task], libc::CLONE_VM | waits).map(Launched::Process)
+            }
             Via::PosixSpawn => {
                 let arguments = [PROGRAM];
                 posix_spawn::<_, _, &std::ffi::CStr>(
@@ -91,10 +94,6 @@ impl Launcher {
             Via::Thread => thread::Builder::new().spawn(|| ()).map(Launched::Thread),
         };
         launched.map_err(|error| failure::creating(format_args!("task {task}"), error))
-    }
-
-    fn clone(&mut self, task: usize, sharing: c_int) -> io::Result<Launched> {
-        clone(&mut self.stacks[task], sharing).map(Launched::Process)
     }
 }
 
@@ -115,12 +114,12 @@ impl Launched {
 fn fork() -> io::Result<Pid> {
     // SAFETY: the child only calls `_exit`, which is async-signal-safe and so
     // allowed whatever threads the parent has.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
         // SAFETY: as above; `_exit` runs no destructor and flushes no buffer.
-        0 => unsafe { libc::_exit(0) },
-        pid => Ok(Pid::from_raw(pid)),
+        unsafe { libc::_exit(0) };
     }
+    Ok(Pid::from_raw(Errno::result(pid)?))
 }
 
 /// Launches a child that shares this process's memory. Rust cannot call
@@ -133,10 +132,7 @@ fn clone(stack: &mut [u128], sharing: c_int) -> io::Result<Pid> {
     // that outlives the child: the launcher keeps it until after the join.
     // `child` touches no memory but that stack and never returns.
     let pid = unsafe { libc::clone(child, top, sharing | libc::SIGCHLD, ptr::null_mut()) };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        pid => Ok(Pid::from_raw(pid)),
-    }
+    Ok(Pid::from_raw(Errno::result(pid)?))
 }
 
 /// The main function of a child that shares its parent's memory.

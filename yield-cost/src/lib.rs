@@ -22,7 +22,10 @@
 mod tasks;
 mod threads;
 
+use anyhow::ensure;
+use harness::failure::UsageError;
 use harness::limits::Kind;
+use harness::placement::Policy;
 use harness::{Bench, Count, Launch, RuntimeKind, Spec, WorkFlag};
 
 /// Time the cost of switching after a unit of work.
@@ -72,7 +75,9 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         Scenario::YieldTokioCt => (1, Some(0.0), Kind::Tokio),
         Scenario::YieldTokioMt => (1, None, Kind::Tokio),
         Scenario::SchedYield => {
-            threads::check_sched_yield(launch.placement)?;
+            let wrong = "--scenario sched-yield: threads yield only to others on their CPU; add \
+                         --placement same-cpu";
+            ensure!(launch.placement.policy() == Policy::SameCpu, UsageError(wrong.into()));
             (2, Some(1.0), Kind::Thread)
         }
         Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), Kind::Thread),

@@ -10,26 +10,11 @@ use std::thread::{self, ScopedJoinHandle, Thread};
 
 use anyhow::{Context as _, ensure};
 use harness::Bench;
-use harness::failure::UsageError;
-use harness::placement::{Placement, Policy};
 use harness::threads::{outcome, root_cause, spawn};
 use harness::usage::Start;
 use harness::work::spend;
 
 use crate::tasks::{CYCLES, block};
-
-/// Refuses two CPUs.
-///
-/// # Errors
-/// [`UsageError`], with the missing flag.
-pub fn check_sched_yield(placement: &Placement) -> Result<(), UsageError> {
-    if placement.policy() != Policy::SameCpu {
-        let reason = "--scenario sched-yield: threads yield only to others on their CPU; \
-                      add --placement same-cpu";
-        return Err(UsageError(reason.into()));
-    }
-    Ok(())
-}
 
 /// Measures cycles of two threads that yield to each other.
 pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
@@ -90,11 +75,11 @@ const LEAST_SWITCHES: f64 = 0.5;
 
 /// The cycles of a lap, shared by several threads.
 #[derive(Debug, Default)]
-pub struct Turns {
+struct Turns {
     /// Cycles of this lap that have not begun.
     left: AtomicI64,
     /// Set after the last lap.
-    pub over: AtomicBool,
+    over: AtomicBool,
     /// The thread with the latest turn.
     last: AtomicU64,
     /// Turns that changed the thread.
@@ -103,7 +88,7 @@ pub struct Turns {
 
 impl Turns {
     /// Does the work of one cycle, if one is left, as thread `own`.
-    pub fn take(&self, own: u64, units: u64) {
+    fn take(&self, own: u64, units: u64) {
         if self.left.fetch_sub(1, Relaxed) > 0 {
             if self.last.swap(own, Relaxed) != own {
                 self.switched.fetch_add(1, Relaxed);
@@ -114,15 +99,15 @@ impl Turns {
 }
 
 /// Waits for tasks 1, 2, …; task 0 is the driver.
-pub fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
+fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
     root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
 }
 
 /// Ends the turns when dropped: lets threads that wait for the event through, one after the other,
 /// so that they end.
-pub struct EndOfTurns<'a> {
-    pub turns: &'a Turns,
-    pub event: Option<&'a AutoResetEvent>,
+struct EndOfTurns<'a> {
+    turns: &'a Turns,
+    event: Option<&'a AutoResetEvent>,
 }
 
 impl Drop for EndOfTurns<'_> {
@@ -134,7 +119,7 @@ impl Drop for EndOfTurns<'_> {
 
 /// The laps, in the first of the threads. A lap ends when its cycles are done
 /// and it is this thread's turn again.
-pub fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
+fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
     let usage = Start::now(Vec::new(), bench.placement().cpus(), Vec::new());
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {
@@ -165,7 +150,7 @@ fn verify(what: &str, switched: u64, cycles: u64, least: f64) -> anyhow::Result<
 /// An auto-reset event, as in Win32 and .NET: when set, it lets one waiting thread through and is
 /// unset again. Threads pass in the order of arrival.
 #[derive(Debug, Default)]
-pub struct AutoResetEvent {
+struct AutoResetEvent {
     state: Mutex<State>,
 }
 
@@ -196,20 +181,18 @@ impl State {
 
 impl AutoResetEvent {
     /// The number of waiting threads.
-    pub fn waiting(&self) -> usize {
+    fn waiting(&self) -> usize {
         self.state().waiting.len()
     }
 
     /// Waits until the event is set, and unsets it.
-    pub fn wait(&self) {
+    fn wait(&self) {
         let passes = self.state().pass_or_queue();
-        if !passes {
-            self.until_released();
-        }
+        self.until_released(passes);
     }
 
     /// Lets one thread through.
-    pub fn set(&self) {
+    fn set(&self) {
         let released = self.state().release();
         released.inspect(Thread::unpark);
     }
@@ -217,26 +200,21 @@ impl AutoResetEvent {
     /// Lets another thread through and waits. The caller joins the queue before
     /// the other one runs: in two steps, a thread preempted between them would
     /// let the setter take the event again.
-    pub fn set_and_wait(&self) {
+    fn set_and_wait(&self) {
         let mut state = self.state();
-        let released = state.release();
-        let passes = state.pass_or_queue();
+        let (released, passes) = (state.release(), state.pass_or_queue());
         drop(state);
         released.inspect(Thread::unpark);
-        if !passes {
-            self.until_released();
-        }
+        self.until_released(passes);
     }
 
-    /// Blocks until the calling thread has left the queue; threads may be
+    /// Unless the calling thread passes, blocks until it has left the queue; threads may be
     /// unparked spuriously.
-    fn until_released(&self) {
+    fn until_released(&self, mut passes: bool) {
         let own = thread::current().id();
-        loop {
+        while !passes {
             thread::park();
-            if self.state().waiting.iter().all(|thread| thread.id() != own) {
-                return;
-            }
+            passes = self.state().waiting.iter().all(|thread| thread.id() != own);
         }
     }
 
