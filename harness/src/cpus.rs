@@ -16,6 +16,11 @@ const PER_WORD: usize = libc::c_ulong::BITS as usize;
 pub struct CpuList(Vec<usize>);
 
 impl CpuList {
+    /// These CPUs.
+    pub(crate) fn of(numbers: Vec<usize>) -> Self {
+        Self(numbers)
+    }
+
     /// The CPU numbers, in the order given.
     pub fn numbers(&self) -> &[usize] {
         &self.0

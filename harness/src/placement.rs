@@ -2,6 +2,7 @@
 
 use std::io;
 
+use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -50,14 +51,10 @@ impl Placement {
     /// [`UsageError`] if `--cpus` names an unavailable CPU, or `spread` has
     /// fewer than two; otherwise the kernel's.
     pub fn apply(policy: Policy, list: Option<&CpuList>) -> anyhow::Result<Self> {
-        let allowed = cpus::allowed().map_err(|error| {
-            anyhow::anyhow!("reading the CPUs that this process may use: {error}")
-        })?;
+        let allowed = cpus::allowed().context("reading the CPUs that this process may use")?;
         let placement = Self::resolve(policy, list, allowed)?;
         if policy != Policy::Free || list.is_some() {
-            cpus::confine(&placement.cpus).map_err(|error| {
-                anyhow::anyhow!("confining the process to CPUs {:?}: {error}", placement.cpus)
-            })?;
+            cpus::confine(&placement.cpus).context("confining the process to its CPUs")?;
         }
         Ok(placement)
     }
@@ -67,30 +64,22 @@ impl Placement {
         list: Option<&CpuList>,
         allowed: Vec<usize>,
     ) -> Result<Self, UsageError> {
-        let mut chosen = match list {
-            None => allowed,
-            Some(list) => {
-                if let Some(cpu) = list.numbers().iter().find(|cpu| !allowed.contains(cpu)) {
-                    return Err(UsageError(format!(
-                        "--cpus {list}: CPU {cpu} is not available to this process, which may \
-                         use {}",
-                        listed(&allowed)
-                    )));
-                }
-                list.numbers().to_vec()
-            }
-        };
-        match policy {
-            Policy::Free => {}
-            Policy::SameCpu => chosen.truncate(1),
-            Policy::Spread if chosen.len() < 2 => {
-                return Err(UsageError(format!(
-                    "--placement spread needs two CPUs or more, but this process may use only {}: \
-                     widen --cpus or the mask given by taskset",
-                    listed(&chosen)
-                )));
-            }
-            Policy::Spread => {}
+        let mut chosen = list.map_or_else(|| allowed.clone(), |list| list.numbers().to_vec());
+        if let Some(cpu) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(UsageError(format!(
+                "--cpus: CPU {cpu} is not available to this process, which may use CPUs {}",
+                CpuList::of(allowed)
+            )));
+        }
+        if policy == Policy::SameCpu {
+            chosen.truncate(1);
+        }
+        if policy == Policy::Spread && chosen.len() < 2 {
+            return Err(UsageError(format!(
+                "--placement spread needs two CPUs or more, but this process may use only CPU {}: \
+                 widen --cpus or the mask given by taskset",
+                CpuList::of(chosen)
+            )));
         }
         Ok(Self { policy, cpus: chosen })
     }
@@ -124,12 +113,6 @@ impl Placement {
         }
         Ok(())
     }
-}
-
-fn listed(cpus: &[usize]) -> String {
-    let plural = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-    let numbers: Vec<_> = cpus.iter().map(usize::to_string).collect();
-    format!("{plural} {}", numbers.join(","))
 }
 
 const CPUS: &str = "sys/devices/system/cpu";

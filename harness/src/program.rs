@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -141,12 +142,12 @@ impl Session {
     ) -> anyhow::Result<Self> {
         system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
-        let histogram = flags.histogram.as_ref().map(|path| {
+        let create = |path: &PathBuf| {
             File::create(path).map_err(|error| {
                 UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
             })
-        });
-        let histogram = histogram.transpose()?;
+        };
+        let histogram = flags.histogram.as_ref().map(create).transpose()?;
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
         let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
@@ -156,13 +157,9 @@ impl Session {
         // An ordinary user sees the processes that it starts from now on.
         let recorder =
             flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
-        let mut spinners = Vec::new();
+        let mut spinners = vec![Spinners::hogs(spec.hogs).context("--hogs")?];
         if flags.keep_awake {
             spinners.push(Spinners::on(placement.cpus()).context("--keep-awake")?);
-        }
-        if spec.hogs > 0 {
-            let hogs = spec.hogs;
-            spinners.push(Spinners::hogs(hogs).with_context(|| format!("--hogs {hogs}"))?);
         }
         let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
         if cfg!(debug_assertions) {
@@ -177,22 +174,17 @@ impl Session {
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let result = result.and_then(|()| self.write_trace());
         let interrupted = self.bench.is_interrupted();
-        if let Err(error) = &result
-            && !interrupted
-        {
-            warn_of(self.program, error);
-        }
-        let measured = !self.bench.findings().samples.is_empty();
-        if measured {
+        let code = match &result {
+            _ if interrupted => failure::INTERRUPTED.into(),
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(self.program, error),
+        };
+        if !self.bench.findings().samples.is_empty() {
             self.write(result.as_ref().err())?;
         } else if interrupted {
             warn(self.program, "interrupted before the first measured iteration");
         }
-        Ok(match result {
-            _ if interrupted => failure::INTERRUPTED.into(),
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failure::exit_code(&error),
-        })
+        Ok(code)
     }
 
     /// Writes the histogram and prints the record or the summary; one is
@@ -305,20 +297,14 @@ fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
 /// Every flag's value under its long name: the common ones and the program's.
 fn parameters(flags: &Flags, own: Value) -> anyhow::Result<BTreeMap<String, Value>> {
     let common = serde_json::to_value(flags).context("recording the common flags")?;
-    Ok([common, own]
-        .into_iter()
-        .filter_map(|flags| match flags {
-            Value::Object(flags) => Some(flags),
-            _ => None,
-        })
-        .flatten()
-        .collect())
+    // A program without flags has no object.
+    let entries = |flags: Value| flags.as_object().cloned().into_iter().flatten();
+    Ok(entries(common).chain(entries(own)).collect())
 }
 
 /// The number of operations of the principal measurement in a span.
 fn principal_operations(findings: &Findings) -> Option<f64> {
-    let operations = findings.samples.first()?.operations();
-    (operations > 0).then_some(operations as f64)
+    findings.samples.first().map(|samples| samples.operations() as f64).filter(|count| *count > 0.0)
 }
 
 /// The activity of the rest of the machine, without the kernel's work for this
@@ -369,12 +355,8 @@ fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
 
 /// Reports an error, and returns its exit code.
 fn fail(program: Program, error: &anyhow::Error) -> ExitCode {
-    warn_of(program, error);
-    failure::exit_code(error)
-}
-
-fn warn_of(program: Program, error: &anyhow::Error) {
     warn(program, &format!("{error:#}"));
+    failure::exit_code(error)
 }
 
 /// Prints one line to standard error; ignores a failure.

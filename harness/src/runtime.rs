@@ -1,15 +1,13 @@
 //! The runtimes of tokio, and their tasks.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::Context as _;
-use nix::errno::Errno;
 use nix::unistd::gettid;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::{JoinError, JoinHandle};
@@ -128,38 +126,24 @@ fn multi_thread(
     Ok((builder, cpus))
 }
 
-/// How often to look for a worker before it counts as missing: the kernel's list can omit a thread
-/// if another one ends meanwhile.
-const LOOKS: u32 = 10;
-
 /// Builds a runtime with `workers` worker threads.
 ///
 /// # Errors
-/// The kernel's, if it cannot create the threads. This function creates them once beforehand, since
-/// tokio panics without its first worker, and counts them afterwards: tokio ignores failures of
-/// later ones, whose tasks then wait for ever.
+/// The kernel's, if it cannot create the threads. This function creates them once beforehand:
+/// tokio panics without its first worker, and ignores failures of later ones, whose tasks then wait
+/// for ever.
 pub fn with_workers(mut builder: Builder, workers: usize) -> io::Result<Runtime> {
     try_threads(workers)?;
-    let before = threads()?;
-    let runtime = builder.worker_threads(workers).build()?;
-    // By id: others may end meanwhile.
-    for _ in 0..LOOKS {
-        if threads()?.difference(&before).count() >= workers {
-            return Ok(runtime);
-        }
-    }
-    // Dropping it would wait.
-    runtime.shutdown_background();
-    Err(Errno::EAGAIN.into())
+    builder.worker_threads(workers).build()
 }
 
 /// Creates this many threads at once, and ends them.
 fn try_threads(count: usize) -> io::Result<()> {
-    let gate = Mutex::new(BTreeSet::new());
+    let gate = Mutex::new(Vec::new());
     thread::scope(|scope| {
         let gate = &gate;
         let closed = gate.lock();
-        let pass = move || drop(gate.lock().map(|mut passed| passed.insert(gettid().as_raw())));
+        let pass = move || drop(gate.lock().map(|mut passed| passed.push(gettid())));
         for _ in 0..count {
             thread::Builder::new().spawn_scoped(scope, pass)?;
         }
@@ -167,19 +151,11 @@ fn try_threads(count: usize) -> io::Result<()> {
         io::Result::Ok(())
     })?;
     let passed = gate.into_inner().unwrap_or_default();
-    // The kernel may list a joined thread for a moment.
-    while !threads()?.is_disjoint(&passed) {
+    // The kernel may count a joined thread for a moment.
+    while passed.iter().any(|thread| Path::new(&format!("/proc/self/task/{thread}")).exists()) {
         thread::yield_now();
     }
     Ok(())
-}
-
-/// The threads of this process, by id.
-fn threads() -> io::Result<BTreeSet<i32>> {
-    let number = |entry: io::Result<fs::DirEntry>| -> io::Result<Option<i32>> {
-        Ok(entry?.file_name().to_str().and_then(|name| name.parse().ok()))
-    };
-    fs::read_dir("/proc/self/task")?.filter_map(|entry| number(entry).transpose()).collect()
 }
 
 /// Waits for a task of a brigade, and returns its outcome.
@@ -204,23 +180,4 @@ pub async fn join<T>(number: usize, task: JoinHandle<T>) -> anyhow::Result<T> {
 fn panicked(error: JoinError) -> TaskError {
     let panic = error.try_into_panic();
     TaskError::Panicked(panic.map_or("cancelled".into(), |panic| panic_text(&*panic)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_runtime_starts_while_other_threads_end() {
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    for _ in 0..50 {
-                        let runtime = with_workers(Builder::new_multi_thread(), 4);
-                        drop(runtime.expect("workers that are there"));
-                    }
-                });
-            }
-        });
-    }
 }

@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
-use crate::system_files::{SystemFiles, ticks_per_second};
+use crate::system_files::{SystemFiles, field, ticks_per_second};
 use crate::{clock, control_groups, cpus};
 
 /// The difference of two counts, if both could be read.
@@ -203,7 +203,7 @@ fn frequency() -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// With more threads, their run delays are not read: a file per thread takes too long.
+/// With more threads, the scheduler's figures are not read: two files per thread take too long.
 const MOST_THREADS: usize = 10_000;
 
 /// The CPUs' counters since boot.
@@ -295,44 +295,53 @@ fn interrupts_of(text: &str, kind: &str, cpus: &[usize]) -> Option<u64> {
     of_cpus.map(|(_, count)| count).try_fold(0, u64::checked_add)
 }
 
-/// How long the threads of a process have waited for a CPU since each was created.
+/// What the scheduler reports of the threads of processes since each was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunDelay {
-    threads: Vec<String>,
-    ns: u64,
+pub(crate) struct Threads {
+    names: Vec<String>,
+    /// How long they have waited for a CPU, in nanoseconds.
+    delay_ns: Option<u64>,
+    migrations: Option<u64>,
 }
 
-impl RunDelay {
-    /// That of these processes now; `None` if the kernel does not report it.
-    pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Option<Self> {
-        let mut all = Self::default();
-        for process in processes {
-            let folder = format!("proc/{process}/task");
-            let threads = files.names(&folder);
-            if all.threads.len() + threads.len() > MOST_THREADS {
-                return None;
-            }
-            for thread in threads {
-                let text = files.text(&format!("{folder}/{thread}/schedstat"))?;
-                let mut numbers = text.split_whitespace();
-                let ran_ns: u64 = numbers.next()?.parse().ok()?;
-                let delay_ns: u64 = numbers.next()?.parse().ok()?;
-                // If a thread that has run shows no time, this kernel keeps no such account.
-                if ran_ns == 0 && numbers.next()?.parse() == Ok(0) && delay_ns == 0 {
-                    return None;
-                }
-                all.ns = all.ns.checked_add(delay_ns)?;
-                all.threads.push(thread);
-            }
+impl Threads {
+    /// Those of these processes now; without figures if there are many threads.
+    pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Self {
+        let folder = |process| format!("proc/{process}/task");
+        let of_process = |process| {
+            let names = files.names(&folder(process)).into_iter();
+            names.map(move |name| format!("{}/{name}", folder(process)))
+        };
+        let names: Vec<String> = processes.iter().flat_map(of_process).collect();
+        if names.len() > MOST_THREADS {
+            return Self::default();
         }
-        Some(all)
+        let sum = |figure: fn(&SystemFiles, &str) -> Option<u64>| {
+            names.iter().try_fold(0_u64, |sum, name| sum.checked_add(figure(files, name)?))
+        };
+        Self { delay_ns: sum(delay_ns), migrations: sum(migrations), names }
     }
 
-    /// How long they waited from `before` until now, in nanoseconds; `None` if the threads have
-    /// changed.
-    pub(crate) fn since(&self, before: &Self) -> Option<u64> {
-        (self.threads == before.threads).then(|| self.ns.checked_sub(before.ns)).flatten()
+    /// Run delay and migrations from `before` until now; `None` if the threads have changed.
+    pub(crate) fn since(&self, before: &Self) -> [Option<u64>; 2] {
+        if self.names != before.names {
+            return [None; 2];
+        }
+        [between(before.delay_ns, self.delay_ns), between(before.migrations, self.migrations)]
     }
+}
+
+/// The run delay of a thread. If one that has run shows no time, this kernel keeps no account.
+fn delay_ns(files: &SystemFiles, thread: &str) -> Option<u64> {
+    let text = files.text(&format!("{thread}/schedstat"))?;
+    let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());
+    let [ran, delay, runs] = [numbers.next()??, numbers.next()??, numbers.next()??];
+    (ran > 0 || delay > 0 || runs > 0).then_some(delay)
+}
+
+fn migrations(files: &SystemFiles, thread: &str) -> Option<u64> {
+    let text = files.text(&format!("{thread}/sched"))?;
+    field(&text, "se.nr_migrations")?.parse().ok()
 }
 
 /// What kept tasks waiting in a span of time.
@@ -488,19 +497,21 @@ mod tests {
     }
 
     #[test]
-    fn run_delays_are_summed_if_the_threads_are_the_same() {
-        let process = |delays: &[(u32, &str)]| {
-            let file = |thread| format!("proc/7/task/{thread}/schedstat");
-            let files = delays.iter().fold(SystemFiles::simulated(&[]), |files, (thread, text)| {
-                files.with(&file(thread), text)
-            });
-            RunDelay::read(&files, &[7])
+    fn run_delays_and_migrations_are_summed_if_the_threads_are_the_same() {
+        let process = |threads: &[(u32, &str)]| {
+            let files =
+                threads.iter().fold(SystemFiles::simulated(&[]), |files, (thread, text)| {
+                    let file = |of| format!("proc/7/task/{thread}/{of}");
+                    let sched = "se.exec_start : 5.1\nse.nr_migrations   :  3\n";
+                    files.with(&file("schedstat"), text).with(&file("sched"), sched)
+                });
+            Threads::read(&files, &[7])
         };
-        let before = process(&[(7, "100 20 3\n"), (8, "0 0 1\n")]).unwrap();
-        let since = |delays: &[(u32, &str)]| process(delays).unwrap().since(&before);
-        assert_eq!(since(&[(7, "900 50 4\n"), (8, "5 6 2\n")]), Some(36));
-        assert_eq!(since(&[(7, "900 50 4\n"), (9, "5 6 2\n")]), None, "another thread");
-        assert_eq!(process(&[(7, "0 0 0\n")]), None, "no account is kept");
-        assert_eq!(process(&[(7, "\n")]), None);
+        let before = process(&[(7, "100 20 3\n"), (8, "0 0 1\n")]);
+        let since = |delays: &[(u32, &str)]| process(delays).since(&before);
+        assert_eq!(since(&[(7, "900 50 4\n"), (8, "5 6 2\n")]), [Some(36), Some(0)]);
+        assert_eq!(since(&[(7, "900 50 4\n"), (9, "5 6 2\n")]), [None; 2], "another thread");
+        assert_eq!(process(&[(7, "0 0 0\n")]).delay_ns, None, "no account is kept");
+        assert_eq!(before.migrations, Some(6));
     }
 }

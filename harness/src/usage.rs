@@ -11,29 +11,12 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::record::Interference;
 use crate::system_files::SystemFiles;
-use crate::system_load::{CpuCounts, RunDelay, SystemLoad, Waited, between};
-
-/// With more threads, migrations are not read: a file per thread takes too
-/// long.
-const MOST_THREADS_READ: usize = 10_000;
-
-/// Migrations of all live threads of a process since each was created.
-fn migrations_of(pid: u32) -> Option<u64> {
-    let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten().collect();
-    if tasks.len() > MOST_THREADS_READ {
-        return None;
-    }
-    tasks
-        .iter()
-        .map(|task| migrations_in(&fs::read_to_string(task.path().join("sched")).ok()?))
-        .sum()
-}
+use crate::system_load::{CpuCounts, SystemLoad, Threads, Waited};
 
 /// The start of a span. It reads this process's counters last, so that the span
 /// excludes reading files.
 #[derive(Debug)]
 pub struct Start {
-    /// The process whose migrations count.
     pid: u32,
     /// Processes whose counters are added to this one's, or replace them if
     /// this is not `pid`.
@@ -41,8 +24,7 @@ pub struct Start {
     cpus: Vec<usize>,
     /// Unmeasured helper processes of this one.
     companions: Vec<u32>,
-    migrations: Option<u64>,
-    run_delay: Option<RunDelay>,
+    threads: Threads,
     load: SystemLoad,
     cpu_counts: CpuCounts,
     counters: Option<Counters>,
@@ -62,15 +44,14 @@ impl Start {
     }
 
     fn of(pid: u32, others: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
-        let migrations = migrations_of(pid);
-        let run_delay = run_delay(pid, &others);
+        let threads = threads(pid, &others);
         let load = SystemLoad::read(cpus, &companions);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
         let before = Counters::default().with_peers(&others);
         let counters = before.map(|before| before.and(own(pid)));
         let load = load.at(clock::now());
         let cpus = cpus.to_vec();
-        Self { pid, others, cpus, companions, migrations, run_delay, load, cpu_counts, counters }
+        Self { pid, others, cpus, companions, threads, load, cpu_counts, counters }
     }
 
     /// Ends the span now; `None` if one of the other processes has ended.
@@ -79,12 +60,11 @@ impl Start {
         let after = own(self.pid).with_peers(&self.others);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions).at(at_ns);
-        let run_delay = run_delay(self.pid, &self.others);
-        let run_delay = run_delay.zip(self.run_delay).and_then(|(now, then)| now.since(&then));
+        let [run_delay, migrations] = threads(self.pid, &self.others).since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
             used,
-            migrations: between(self.migrations, migrations_of(self.pid)),
+            migrations,
             interference: load.since(&self.load, used.user_ns + used.system_ns),
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
         })
@@ -107,11 +87,11 @@ fn own(pid: u32) -> Counters {
     if pid == std::process::id() { Counters::own() } else { Counters::default() }
 }
 
-/// How long the threads of a process, and of others, have waited for a CPU.
-fn run_delay(pid: u32, others: &[u32]) -> Option<RunDelay> {
+/// The threads of a process, and of others.
+fn threads(pid: u32, others: &[u32]) -> Threads {
     let mut processes = vec![pid];
     processes.extend(others.iter().filter(|other| **other != pid));
-    RunDelay::read(&SystemFiles::live(), &processes)
+    Threads::read(&SystemFiles::live(), &processes)
 }
 
 /// Usage in a span of time.
@@ -126,9 +106,4 @@ pub struct Span {
     pub interference: Interference,
     /// What kept tasks waiting.
     pub waited: Waited,
-}
-
-fn migrations_in(sched: &str) -> Option<u64> {
-    let line = sched.lines().find(|line| line.starts_with("se.nr_migrations"))?;
-    line.split_once(':')?.1.trim().parse().ok()
 }

@@ -18,9 +18,7 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::mpsc;
 
-use crate::flags::Waiting;
-use crate::population::{Population, Task};
-use crate::reading::touched;
+use crate::kinds::{Population, Task, Waiting, touched};
 
 /// Longer than any sweep.
 const AN_HOUR: Duration = Duration::from_secs(3600);

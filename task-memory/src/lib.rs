@@ -25,18 +25,65 @@
 //! process.
 
 mod async_tasks;
-mod flags;
+mod kinds;
 mod population;
 mod processes;
 mod reading;
-mod sweep;
 mod threads;
 
-use harness::limits;
-use harness::{Bench, Count, Launch, Spec, program};
+use std::hint::black_box;
 
-use flags::{Flags, Subject};
-use sweep::{Counts, sweep, until_refused};
+use harness::failure::{Shortage, UsageError};
+use harness::flags::name;
+use harness::limits::{self, Need, STACK_BYTES, raise_soft_file_limit};
+use harness::record::LedgerPoint;
+use harness::{Bench, Count, Launch, Measured, Spec, program};
+
+use kinds::{Subject, Task, Waiting, size, stack_size};
+
+/// How much of a process's stack may be touched, in bytes: half of the 8 MiB of a main thread on
+/// Linux.
+const PROCESS_STACK_BYTES: usize = 4 << 20;
+
+/// The least distance of two writes that touch every page, in bytes.
+const PAGE_BYTES: usize = 4096;
+
+/// Read the memory of waiting tasks, part by part.
+///
+/// Tasks are added step by step; after each step the memory of the process and
+/// of the machine is read. One iteration adds the tasks of one step.
+#[derive(clap::Args, serde::Serialize)]
+struct Flags {
+    /// Kind of the tasks; heap means one block of memory instead of tasks
+    #[arg(long, value_enum, default_value_t = Subject::Thread)]
+    kind: Subject,
+
+    /// What each async task waits for [default: nothing]
+    #[arg(long, value_enum)]
+    waiting: Option<Waiting>,
+
+    /// Tasks at the first reading [default: half of --to]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    from: Option<u32>,
+
+    /// Bytes that each task writes before it waits, like 400KiB: on its stack,
+    /// or in a heap block without one
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
+    #[arg(allow_negative_numbers = true)]
+    touch: usize,
+
+    /// Address space of each thread's or coroutine's stack [default: 1MiB]
+    #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
+    stack_size: Option<usize>,
+
+    /// Size of the block of --kind heap [default: 256MiB]
+    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
+    bytes: Option<usize>,
+
+    /// Create tasks one by one up to --tasks, or until the kernel refuses one
+    #[arg(long)]
+    until_refused: bool,
+}
 
 const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
 
@@ -46,34 +93,150 @@ fn declare(_: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(SPEC)
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let subject = flags.kind;
-    if subject == Subject::Heap {
-        flags.check_heap()?;
-        reading::observe_block(flags.bytes.unwrap_or(256 << 20), bench)?;
-        return show(bench);
+impl Flags {
+    /// The memory of each task.
+    ///
+    /// # Errors
+    /// [`UsageError`] for flags that its kind does not support.
+    fn task(&self) -> Result<Task, UsageError> {
+        let Self { kind, waiting, touch, .. } = *self;
+        let has_sized_stack = kind.kind(waiting).has_sized_stack();
+        let is_process = kind == Subject::Process;
+        let chosen = self.stack_size.unwrap_or(STACK_BYTES as usize);
+        let stack_bytes = if is_process { PROCESS_STACK_BYTES } else { chosen };
+        let task = Task { stack_bytes, touch_bytes: touch, waiting };
+        let most = task.most_touched();
+        let waits = waiting.map(|waiting| name(&waiting)).unwrap_or_default();
+        Err(UsageError(if waiting.is_some() && !kind.is_polled() {
+            format!("--waiting {waits}: --kind {kind} determines what its tasks wait for")
+        } else if kind == Subject::LocalPool && !matches!(waiting, None | Some(Waiting::Channel)) {
+            format!("--waiting {waits}: LocalPool has neither timers nor I/O; choose channel")
+        } else if self.stack_size.is_some() && !has_sized_stack {
+            format!("--stack-size: --kind {kind} has no stacks to size")
+        } else if self.bytes.is_some() && kind != Subject::Heap {
+            format!("--bytes: --kind {kind} has no block; use --touch")
+        } else if self.until_refused && kind == Subject::Heap {
+            "--until-refused: --kind heap has no tasks".into()
+        } else if touch > 0 && matches!(kind, Subject::IoUring | Subject::Heap) {
+            format!("--touch: --kind {kind} has nothing to touch")
+        } else if (has_sized_stack || is_process) && touch > most {
+            format!(
+                "--touch {touch}: at most {most} bytes of a stack of {stack_bytes} can be touched"
+            )
+        } else {
+            return Ok(task);
+        }))
     }
-    let task = flags.task()?;
-    if flags.until_refused {
-        until_refused(subject, task, bench)?;
-        return show(bench);
-    }
-    let need = |tasks| task.need(subject, tasks);
-    let steps = bench.flags().iters.saturating_add(bench.flags().warmups.unwrap_or(0));
-    let most = match bench.tasks() as u64 {
-        0 => limits::fitting(&need(subject.default_tasks(task.waiting))).max(2 * steps),
-        tasks => tasks,
-    };
-    let counts = Counts::new(flags.from.map_or(most / 2, u64::from), most, steps)?;
-    limits::require(&need(counts.to))?;
-    sweep(subject, task, counts, bench)?;
-    show(bench)
 }
 
-/// Prints the first and the last reading, if text output is wanted.
-fn show(bench: &Bench) -> anyhow::Result<()> {
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let task = flags.task()?;
+    if flags.kind == Subject::Heap {
+        observe_block(flags.bytes.unwrap_or(256 << 20), bench)?;
+    } else if flags.until_refused {
+        until_refused(flags.kind, task, bench)?;
+    } else {
+        sweep(flags, task, bench)?;
+    }
     if bench.flags().json || bench.flags().quiet {
         return Ok(());
     }
     program::print(&reading::text(&bench.findings().ledger))
+}
+
+fn take_reading(reading: LedgerPoint, bench: &Bench) {
+    bench.findings().ledger.push(reading);
+}
+
+/// Adds tasks step by step, one step in each iteration. Between iterations, including warm-ups,
+/// the memory is read.
+fn sweep(flags: &Flags, task: Task, bench: &Bench) -> anyhow::Result<()> {
+    let need = |tasks| task.need(flags.kind, tasks);
+    let steps = bench.flags().iters.saturating_add(bench.flags().warmups.unwrap_or(0));
+    let to = match bench.tasks() as u64 {
+        0 => limits::fitting(&need(flags.kind.default_tasks(task.waiting))).max(2 * steps),
+        tasks => tasks,
+    };
+    let from = flags.from.map_or(to / 2, u64::from);
+    let step = to.saturating_sub(from) / steps;
+    if step == 0 {
+        return Err(UsageError(format!(
+            "--from {from} --to {to}: {steps} steps, warm-ups included, need at least as many \
+             tasks in between"
+        ))
+        .into());
+    }
+    limits::require(&need(to))?;
+    let mut population = population::open(flags.kind, task, false)?;
+    let mut tasks = from;
+    population.add(tasks)?;
+    take_reading(reading::read(tasks, &population.processes()), bench);
+    let create = Measured { operations: step, ..Measured::single("create", "task creation") };
+    for lap in bench.laps(&[create]) {
+        population.add(step)?;
+        lap.finish();
+        tasks += step;
+        take_reading(reading::read(tasks, &population.processes()), bench);
+    }
+    let observed = bench.observe();
+    population.end().and(observed)
+}
+
+/// Creates `--tasks` tasks, or fewer if the kernel refuses one, reads their memory, and ends them.
+/// Does not check limits first.
+///
+/// # Errors
+/// If a task fails for any reason but a limit.
+fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<()> {
+    let most = bench.tasks() as u64;
+    if most == 0 {
+        return Err(UsageError("--until-refused: give the most tasks with --tasks".into()).into());
+    }
+    raise_soft_file_limit();
+    let mut population = population::open(subject, task, true)?;
+    let mut refused = None;
+    for lap in bench.cold_lap(Measured::single("populate", "population")) {
+        while population.count() < most && refused.is_none() && !bench.is_interrupted() {
+            if let Err(error) = population.add(1) {
+                refused = Some(error.downcast::<Shortage>()?.cause());
+            }
+        }
+        lap.finish();
+    }
+    let held = reading::at_once(population.count(), &population.processes());
+    take_reading(LedgerPoint { refused, ..held }, bench);
+    let observed = bench.observe();
+    population.end().and(observed)
+}
+
+/// `--kind heap`: allocates and touches a block of this many bytes, repeatedly for the times, and
+/// once more for the readings.
+fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
+    limits::require(&Need::block(bytes as u64))?;
+    let pages = bytes.div_ceil(PAGE_BYTES) as u64;
+    let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
+    // Unwritten: its capacity, not its length, is `bytes`.
+    let allocate = || black_box(Vec::<u8>::with_capacity(bytes));
+    let write_to_every_page = |block: &mut Vec<u8>| {
+        for byte in block.spare_capacity_mut().iter_mut().step_by(PAGE_BYTES) {
+            byte.write(1);
+        }
+        black_box(block);
+    };
+    for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {
+        let mut block = allocate();
+        lap.split();
+        write_to_every_page(&mut block);
+        lap.finish();
+    }
+    let at = |moment: &str| {
+        let reading = reading::read(0, &["self".into()]);
+        take_reading(LedgerPoint { moment: Some(moment.into()), ..reading }, bench);
+    };
+    at("start");
+    let mut block = allocate();
+    at("allocated");
+    write_to_every_page(&mut block);
+    at("touched");
+    bench.observe()
 }

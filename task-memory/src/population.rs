@@ -10,68 +10,14 @@ use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use futures::executor::LocalPool;
 use harness::hand_over::{Sink, Source, eventfd};
-use harness::limits::{Need, RING_ENTRIES};
+use harness::limits::RING_ENTRIES;
 use harness::{Channel, failure};
 use io_uring::IoUring;
 
 use crate::async_tasks::{Tasks, Tokio};
-use crate::flags::{Subject, Waiting};
+use crate::kinds::{Population, Subject, Task};
 use crate::processes::Processes;
 use crate::threads::{Threads, touch_stack};
-
-/// Stack that a task needs in addition to what is touched, in bytes.
-const MARGIN_BYTES: usize = 16 << 10;
-
-/// The memory and waiting of each task.
-#[derive(Clone, Copy, Debug)]
-pub struct Task {
-    /// Address space of its stack, for kinds that can choose it.
-    pub stack_bytes: usize,
-    /// Bytes that it writes before it waits: on its stack, or in a heap block
-    /// for kinds without a stack.
-    pub touch_bytes: usize,
-    /// What it waits for, if it is an async task that waits for something.
-    pub waiting: Option<Waiting>,
-}
-
-impl Task {
-    /// The needs of so many tasks of this kind.
-    pub fn need(self, subject: Subject, tasks: u64) -> Need {
-        let kind = subject.kind(self.waiting);
-        Need::with_stack(kind, tasks, self.stack_bytes as u64).memory(self.touch_bytes as u64)
-    }
-
-    /// How much of its stack a task may touch, in bytes.
-    pub fn most_touched(self) -> usize {
-        self.stack_bytes.saturating_sub(MARGIN_BYTES)
-    }
-}
-
-/// Idle tasks of one kind.
-pub trait Population {
-    /// Adds `count` tasks, and returns when each of them has touched its memory. If one is refused,
-    /// the ones before it stay.
-    ///
-    /// # Errors
-    /// [`harness::failure::Shortage`] if the kernel refuses a task.
-    fn add(&mut self, count: u64) -> anyhow::Result<()>;
-
-    /// The number of tasks.
-    fn count(&self) -> u64;
-
-    /// The processes of the tasks, by their names in `/proc`.
-    fn processes(&self) -> Vec<String> {
-        vec!["self".into()]
-    }
-
-    /// Ends all tasks that would outlive this process.
-    ///
-    /// # Errors
-    /// If a task failed.
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        Ok(())
-    }
-}
 
 /// An empty population. One that grows until a task is refused survives the
 /// refusal.
@@ -84,10 +30,9 @@ pub fn open(
     until_refused: bool,
 ) -> anyhow::Result<Box<dyn Population>> {
     let threads = || -> Box<dyn Population> {
-        if until_refused {
-            Box::new(Threads::refusable(task))
-        } else {
-            Box::new(Threads::of_std(task))
+        match until_refused {
+            true => Box::new(Threads::refusable(task)),
+            false => Box::new(Threads::of_std(task)),
         }
     };
     let tokio = |local| anyhow::Ok(Tasks::new(Tokio::new(local, task).context(STARTING)?, task));

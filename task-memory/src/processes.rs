@@ -9,7 +9,7 @@ use harness::process_stat::reap;
 use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
-use crate::population::{Population, Task};
+use crate::kinds::{Population, Task};
 use crate::threads::touch_stack;
 
 pub struct Processes {

@@ -6,13 +6,12 @@
 //! of KiB behind. So [`settle`] precedes every reading.
 
 use std::fs;
-use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use harness::memory;
 use harness::record::LedgerPoint;
 use harness::system_files::{kib_field, page_size};
-use harness::{Bench, Measured, limits, memory};
 
 /// Reading this file, as root, makes the kernel add up the counts of all CPUs.
 const REFRESH: &str = "/proc/sys/vm/stat_refresh";
@@ -127,80 +126,18 @@ const FIGURES: [Figure; 7] = [
     ("available on the machine", |point| point.available_bytes),
 ];
 
-/// These readings as text: one line per figure, with its rise per task if the
-/// number of tasks differs.
+/// These readings as text: one line per figure, with its rise per task if the number of tasks
+/// differs.
 pub fn text(points: &[LedgerPoint]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
-    let moment = |point: &LedgerPoint| match &point.moment {
-        Some(moment) => moment.clone(),
-        None => format!("{} tasks", point.tasks),
-    };
     let added = last.tasks.saturating_sub(first.tasks);
-    let per_task = if added > 0 { "bytes per task" } else { "" };
-    let mut text = row("memory in KiB", &moment(first), &moment(last), per_task);
-    for (name, figure) in FIGURES {
-        let (Some(from), Some(to)) = (figure(first), figure(last)) else { continue };
-        let rise = match added {
-            0 => String::new(),
-            _ => format!("{:+.0}", (to as f64 - from as f64) / added as f64),
-        };
-        text += &row(name, &(from >> 10).to_string(), &(to >> 10).to_string(), &rise);
-    }
-    text
-}
-
-fn row(name: &str, first: &str, last: &str, per_task: &str) -> String {
-    let row = format!("{name:<30} {first:>15} {last:>15} {per_task:>15}");
-    row.trim_end().to_owned() + "\n"
-}
-
-/// The least distance of two writes that touch every page, in bytes.
-const PAGE_BYTES: usize = 4096;
-
-/// A heap block with every byte written.
-pub fn touched(bytes: usize) -> Box<[u8]> {
-    vec![1; bytes].into()
-}
-
-/// `--kind heap`: allocates and touches a block of this many bytes, repeatedly for the times, and
-/// once more for the readings.
-pub fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
-    limits::require(&limits::Need::block(bytes as u64))?;
-    let pages = bytes.div_ceil(PAGE_BYTES) as u64;
-    let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
-    for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {
-        let mut block = allocate(bytes);
-        lap.split();
-        write_to_every_page(&mut block);
-        lap.finish();
-    }
-    enter("start", bench);
-    let mut block = allocate(bytes);
-    enter("allocated", bench);
-    write_to_every_page(&mut block);
-    enter("touched", bench);
-    bench.observe()?;
-    drop(block);
-    Ok(())
-}
-
-/// An unwritten block: its capacity, not its length, is `bytes`.
-fn allocate(bytes: usize) -> Vec<u8> {
-    black_box(Vec::with_capacity(bytes))
-}
-
-fn write_to_every_page(block: &mut Vec<u8>) {
-    for byte in block.spare_capacity_mut().iter_mut().step_by(PAGE_BYTES) {
-        byte.write(1);
-    }
-    black_box(block);
-}
-
-fn enter(moment: &str, bench: &Bench) {
-    bench
-        .findings()
-        .ledger
-        .push(LedgerPoint { moment: Some(moment.into()), ..read(0, &["self".into()]) });
+    let line = |(name, figure): &Figure| {
+        let (from, to) = (figure(first)?, figure(last)?);
+        let rise = (to as f64 - from as f64) / added as f64;
+        let rise = if added > 0 { format!(", {rise:+.0} bytes per task") } else { String::new() };
+        Some(format!("{name}: {} KiB to {} KiB{rise}\n", from >> 10, to >> 10))
+    };
+    FIGURES.iter().filter_map(line).collect()
 }
 
 #[cfg(test)]

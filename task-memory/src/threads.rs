@@ -14,7 +14,7 @@ use harness::failure::creating;
 use harness::threads::join;
 use rustix::thread::futex;
 
-use crate::population::{Population, Task};
+use crate::kinds::{Population, Task};
 
 /// Bytes that a call of [`touch_stack`] writes: less than a page, so that no page is skipped.
 const FRAME_BYTES: usize = 2048;
