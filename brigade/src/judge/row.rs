@@ -234,6 +234,10 @@ impl Row {
         case.cpu_ns = median_of(&used, cpu_ns);
         case.switches = median_of(&used, switches);
         case.parts = Parts::of(&used);
+        if case.operation == "process" {
+            // It waits for its child, whose CPU time is not its own.
+            case.parts.iter_mut().for_each(|parts| parts.waiting_for = None);
+        }
         if let Some(of) = principal.filter(|of| of.name == case.measurement) {
             case.percentiles = percentiles(&of.name, &used);
         }

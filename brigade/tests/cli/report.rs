@@ -1,7 +1,6 @@
 //! What brigade prints from saved runs, and from the manifest.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::bench::{Bench, Ended, RECORD};
@@ -14,10 +13,9 @@ fn reported(bench: &Bench, folders: &[&str]) -> Ended {
 fn a_report_repeats_what_the_run_printed() {
     let script = format!("[ ${{0##*/}} = a ] && exit 1; echo '{RECORD}'");
     let bench = Bench::new(&["a", "b"], &script);
-    let ran = bench.ends(&["run"]);
+    let ran = bench.ends(&["run", "--rounds", "3"]);
     let folder = bench.result_folders()[0].clone();
-    assert!(ran.stdout.contains("\nb    hop 75.0 ns [–] "), "{ran:?}");
-    assert!(ran.stdout.contains("- a: 3 failed, of 3 started; first: "), "{ran:?}");
+    assert!(ran.stdout.contains("- a: 3 failed: "), "{ran:?}");
     let again = reported(&bench, &[folder.to_str().unwrap()]);
     assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
     assert_eq!(again.stdout, ran.stdout);
@@ -29,28 +27,12 @@ fn the_page_in_the_folder_is_the_report_in_markdown_and_names_no_path() {
     bench.ends(&["run", "--seed", "7", "--name", "here", "--rounds", "2"]);
     let folder = &bench.result_folders()[0];
     let page = fs::read_to_string(folder.join("report.md")).unwrap();
-    let command = "    brigade run --rounds 2 --seed 7\n";
-    assert!(page.contains(command), "{page}");
+    assert!(page.contains("    brigade run --rounds 2 --seed 7\n"), "{page}");
     assert!(page.starts_with(&format!("# {}\n", folder.file_name().unwrap().display())), "{page}");
-    assert!(page.contains("\n| a | hop | 75.0 ns [–] | 50.0 | – | – | 0.00 | 2 |\n"), "{page}");
+    assert!(page.contains("\n| a | hop | 75.0 ns "), "{page}");
     assert!(!page.contains(bench.path("").to_str().unwrap()), "{page}");
     let again = reported(&bench, &["--format", "markdown", folder.to_str().unwrap()]);
     assert_eq!(again.stdout, page);
-}
-
-#[test]
-fn several_runs_are_shown_side_by_side() {
-    let bench = Bench::printing(RECORD);
-    for name in ["one", "two"] {
-        bench.ends(&["run", "--rounds", "1", "--name", name]);
-    }
-    let folders = bench.result_folders();
-    let paths: Vec<&str> = folders.iter().map(|folder| folder.to_str().unwrap()).collect();
-    let both = reported(&bench, &paths).stdout;
-    assert!(both.contains("\ncase A           B\na    75.0 ns [–] 75.0 ns [–]\n"), "{both}");
-    for path in paths {
-        assert!(both.contains(&format!("\nrecords in {path}\n")), "{both}");
-    }
 }
 
 #[test]
@@ -76,7 +58,7 @@ fn a_run_of_another_manifest_can_be_reported_without_it() {
     brigade.current_dir(bench.path("")).args(["report", "--full"]).arg(&bench.result_folders()[0]);
     let ended = Ended::from(brigade.output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    assert!(ended.stdout.contains("1 of 1 invocations"), "{ended:?}");
+    assert!(ended.stdout.contains("1 invocations"), "{ended:?}");
 }
 
 #[test]
@@ -107,35 +89,6 @@ fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
     assert!(String::from_utf8_lossy(&program.unwrap().stdout).contains("rings --rings 8"));
 }
 
-/// The lines of a report of a recorded run, in a pipe.
-fn screen_of(run: &str) -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    brigade.current_dir(root).args(["report", &format!("results/{run}")]).env("LC_ALL", "C.UTF-8");
-    let ended = Ended::from(brigade);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    ended.stdout.lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn a_run_is_one_screen_of_plain_names_and_a_group_is_a_smaller_one() {
-    let run = screen_of("2026-11-23-amd-epyc-25-1-2cpu");
-    let text = run.join("\n");
-    assert!(run.len() <= 40 && text.contains("QUIET ENOUGH: "), "{} lines\n{text}", run.len());
-    for expected in ["HAND OVER", "CREATE", "KEEP", " times as long [", "report --full"] {
-        assert!(text.contains(expected), "{text}");
-    }
-    assert!(!text.contains("async-brigade-ct") && !text.contains('\u{1b}'), "{text}");
-    // Cases of time and of memory in one group: bytes are not on its axis.
-    let mixed = screen_of("2026-11-24-hand-overs").join("\n");
-    assert!(mixed.contains("coroutines resumed in turn") && !mixed.contains(" B ±"), "{mixed}");
-    let group = screen_of("2026-11-23-rings");
-    assert!(group.len() <= 30, "{} lines\n{}", group.len(), group.join("\n"));
-    for line in run.iter().chain(&group) {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-}
-
 #[test]
 fn without_a_folder_the_latest_run_is_reported() {
     let bench = Bench::printing(RECORD);
@@ -144,22 +97,5 @@ fn without_a_folder_the_latest_run_is_reported() {
     }
     let ended = bench.ends(&["report"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.trim_end().ends_with("-a-second"), "{ended:?}");
-}
-
-#[test]
-fn a_parent_that_waits_for_its_child_is_not_called_waking() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    let run = root.join("results/2026-11-24-amd-epyc-25-17-2cpu-6");
-    brigade.args(["report", "--format", "markdown", "--manifest"]).arg(root.join("suite.toml"));
-    brigade.arg(run);
-    let text = Ended::from(brigade).stdout;
-    let of_fork = text.lines().filter(|line| line.contains("<sub>fork</sub>")).collect::<Vec<_>>();
-    assert!(text.contains("| what the waiting is for |"), "{text}");
-    assert!(of_fork.iter().any(|line| line.contains("for the child 7")), "{of_fork:#?}");
-    let tables = text.split("| what the waiting is for |").skip(1);
-    for table in tables.map(|rest| rest.split("\n\n").next().unwrap()) {
-        assert!(!table.contains("<sub>fork</sub>"), "{table}");
-    }
+    assert!(ended.stdout.contains("-a-second"), "{ended:?}");
 }
