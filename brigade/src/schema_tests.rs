@@ -7,11 +7,8 @@ use std::path::Path;
 use schemars::{JsonSchema, schema_for};
 
 use crate::judge::compare::Comparison;
-use crate::judge::impact::Impact;
 use crate::judge::report::Report;
 use crate::measure::guest::Laps;
-use crate::measure::settings::Advice;
-use crate::show::limits::LimitsReport;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
 use crate::store::results::RunDescription;
@@ -37,9 +34,6 @@ fn every_schema_is_committed() {
     check::<Invocation>("invocation.schema.json");
     check::<Laps>("laps.schema.json");
     check::<RunDescription>("run.schema.json");
-    check::<Advice>("advice.schema.json");
-    check::<Impact>("impact.schema.json");
-    check::<LimitsReport>("limits.schema.json");
     check::<Comparison>("comparison.schema.json");
     check::<Report>("report.schema.json");
 }

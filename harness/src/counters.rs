@@ -48,7 +48,7 @@ impl Counters {
     /// while it is blocked; while it runs, its CPU time is as of the last clock
     /// tick. Switches of its ended threads are missing: only the process itself
     /// can read those.
-    pub(crate) fn of_process(pid: u32) -> Option<Self> {
+    pub fn of_process(pid: u32) -> Option<Self> {
         let files = SystemFiles::live();
         let folder = format!("proc/{pid}");
         let stat = ProcessStat::read(&files, &folder)?;

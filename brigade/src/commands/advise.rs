@@ -1,50 +1,139 @@
-//! `brigade advise`: lists settings of this machine that change the results, and measures the
-//! effect of one.
+//! `brigade advise`: lists settings of this machine that change the results, each with the command
+//! that measures its effect. Brigade itself changes none.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use harness::system_files::SystemFiles;
+use serde::{Deserialize, Serialize};
 
 use crate::commands::flags::AdviseFlags;
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::measure::settings::{About, Advice, Effect, Setting};
+use crate::manifest::Cost;
+use crate::measure::environment::chosen;
 use crate::show::page::{item, lines};
+use crate::store::environment::Environment;
+
+/// An entry of `settings.toml`, which explains the keys.
+#[derive(Deserialize, Serialize)]
+struct Setting {
+    name: String,
+    file: Option<String>,
+    fact: Option<String>,
+    value: Option<String>,
+    advised: String,
+    #[serde(default, skip_serializing)]
+    only: String,
+    #[serde(default, skip_serializing)]
+    needs: BTreeMap<String, String>,
+    change: Option<String>,
+    #[serde(skip_serializing)]
+    cost: Cost,
+    does: String,
+    source: String,
+}
+
+/// A setting that could be different.
+#[derive(Serialize)]
+struct Advice {
+    #[serde(flatten)]
+    setting: Setting,
+    now: String,
+    /// Commands that measure its effect, and that restore it.
+    test: String,
+    restore: Option<String>,
+}
 
 /// Runs `brigade advise`.
 ///
 /// # Errors
-/// If the flags are wrong, a setting cannot be written or restored, or standard
-/// output cannot be written; otherwise as `brigade compare`.
+/// If the manifest cannot be read, or standard output cannot be written.
+///
+/// # Panics
+/// Never: `settings.toml` is part of this program.
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
-    let root = flags.root.as_deref().unwrap_or(Path::new("/"));
     let manifest = flags.programs.manifest()?;
-    let advice = Advice::of(&SystemFiles::below(root), &manifest.advice);
+    let files = SystemFiles::below(flags.root.as_deref().unwrap_or(Path::new("/")));
+    let facts = Environment::of_machine(&files);
+    let table: BTreeMap<String, Vec<Setting>> =
+        toml::from_str(include_str!("settings.toml")).expect("a table that is tested");
+    let advice = table.into_values().flatten().filter_map(|setting| {
+        let cases = manifest.advice.get(&setting.cost).map_or(&[][..], Vec::as_slice);
+        setting.applied(&files, &facts, &format!("'{}'", cases.join("' '")))
+    });
+    let advice: Vec<Advice> = advice.collect();
     let json = || anyhow::Ok(serde_json::to_string(&advice)? + "\n");
     output::print(&if flags.json { json()? } else { text(&advice) })?;
     Ok(Exit::Done)
 }
 
-/// All settings as text, 80 columns wide except for long commands.
-fn text(advice: &Advice) -> String {
-    if advice.settings.is_empty() {
+impl Setting {
+    /// The setting on this machine; `None` if it does not apply.
+    fn applied(self, files: &SystemFiles, facts: &Environment, cases: &str) -> Option<Advice> {
+        let is_met = |(file, word): (&String, &String)| {
+            let line = files.line(file).unwrap_or_default();
+            word.strip_prefix('!').map_or_else(|| line.contains(word), |no| !line.contains(no))
+        };
+        let line = |path: String| match &self.value {
+            None => files.line(&path).filter(|line| line.contains(&self.only)),
+            Some(value) => {
+                let (folder, name) = path.rsplit_once('/')?;
+                files.names(folder).contains(&name.to_owned()).then(|| value.clone())
+            }
+        };
+        let mut now = match (&self.file, &self.fact) {
+            (Some(file), _) => in_files(files, file).into_iter().find_map(line)?,
+            (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
+        };
+        let Self { file, advised, change, .. } = &self;
+        let (mut restore, mut test) = (None, format!("brigade run {cases}, before and after"));
+        if let (Some(file), None) = (file, change) {
+            // The selected one of several choices.
+            now = chosen(&now, '[', ']').or_else(|| chosen(&now, '(', ')')).unwrap_or(now);
+            let write = |value: &str| format!("echo {value} | tee /{file}");
+            let wrap = |value| format!(r#"'sh -c "{} >/dev/null; exec \"\$@\"" sh'"#, write(value));
+            test =
+                format!("brigade compare --wrap {} --wrap {} {cases}", wrap(&now), wrap(advised));
+            restore = Some(write(&now));
+        }
+        let applies = now != *advised && self.needs.iter().all(is_met);
+        applies.then_some(Advice { now, test, restore, setting: self })
+    }
+}
+
+/// The files that match a pattern, in which `*` ends a name.
+fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
+    pattern.split('/').fold(vec![String::new()], |folders, part| {
+        let below = |folder: &String| {
+            let mut names = vec![part.to_owned()];
+            if let Some(start) = part.strip_suffix('*') {
+                names = files.names(folder);
+                names.retain(|name| name.starts_with(start));
+            }
+            let path = |name: &String| format!("{folder}/{name}").trim_matches('/').to_owned();
+            names.iter().map(path).collect::<Vec<_>>()
+        };
+        folders.iter().flat_map(below).collect()
+    })
+}
+
+/// All settings as text, 80 columns wide except for commands.
+fn text(advice: &[Advice]) -> String {
+    if advice.is_empty() {
         return lines("No setting known to change the results applies here.");
     }
-    let heading = "Settings of this machine that are known to change the results, largest effect \
-        first. Only --try changes one.";
-    let settings = advice.settings.iter().map(|setting| {
-        let Setting { about, value, advised, cases, change, .. } = setting;
-        let About { name, effect, does, source, .. } = about;
-        let effect = match effect {
-            Effect::Factor => "may change costs several-fold",
-            Effect::Tenths => "may change costs by 10 % or more",
-            Effect::Percents => "may change costs by a few percent",
-        };
-        let heading = lines(&format!("{name}: {value}; {advised} {effect}"));
-        let about = item(&format!("{does} ({source})"));
-        let cases = item(&format!("cases: {}", cases.join(", ")));
-        let test = setting.test();
-        format!("\n{heading}{about}{cases}  change: {change}\n  test: {test}\n")
+    let settings = advice.iter().map(|Advice { setting, now, test, restore }| {
+        let Setting { name, advised, does, source, change, .. } = setting;
+        let about = lines(&format!("{name}: {now}; advised: {advised}"))
+            + &item(&format!("{does} ({source})"));
+        let commands = [("change", change), ("restore", restore)];
+        let [change, restore] = commands.map(|(what, command)| {
+            command.as_ref().map_or(String::new(), |command| format!("  {what}: {command}\n"))
+        });
+        format!("\n{about}{change}  test: {test}\n{restore}")
     });
+    let heading = "Settings of this machine that are known to change the results, largest expected \
+        effect first. Tests that write one need root.";
     lines(heading) + &settings.collect::<String>()
 }

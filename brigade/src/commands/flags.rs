@@ -51,8 +51,8 @@ pub enum Command {
     /// Compare two saved runs, or two builds, commands or sets of flags
     #[command(after_help = after(&["compare"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
-    /// List settings of this machine that change the results; try one
-    #[command(after_help = after(&["advise"], &[Exit::Limit]))]
+    /// List settings of this machine that change the results
+    #[command(after_help = after(&["advise"], &[]))]
     Advise(AdviseFlags),
     /// Estimate how much a program loses to context switches on this machine
     #[command(after_help = after(&["impact"], &[]))]
@@ -277,38 +277,9 @@ pub struct CheckFlags {
 /// The flags of `brigade advise`.
 #[derive(Debug, Args)]
 pub struct AdviseFlags {
-    /// Compare a setting's current value with another (default: the advised one) on the cases it
-    /// affects
-    #[arg(long = "try", value_name = "NAME[=VALUE]", conflicts_with = "json")]
-    pub tried: Option<String>,
-    /// Restore settings that a killed --try left changed
-    #[arg(long, conflicts_with = "tried")]
-    pub restore: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Try the setting with these cases instead
-    #[arg(long = "case", visible_alias = "cases", value_name = "NAME", num_args = 1..)]
-    #[arg(requires = "tried")]
-    pub cases: Vec<String>,
-    /// Number of rounds, instead of a budget; a round runs every case once on
-    /// both sides
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    #[arg(conflicts_with = "budget", requires = "tried")]
-    pub rounds: Option<u32>,
-    /// Start no invocation after this many seconds [default: 25 per case]
-    #[arg(long, value_name = "SECONDS", value_parser = positive, requires = "tried")]
-    pub budget: Option<f64>,
-    /// Seed for the order of invocations, to repeat an earlier comparison
-    #[arg(long, value_name = "N", requires = "tried")]
-    pub seed: Option<u64>,
-    /// Where to create the two results folders [default: results/ of the repository, or
-    /// brigade-results/]
-    #[arg(long, value_name = "DIR", requires = "tried")]
-    pub results: Option<PathBuf>,
-    /// Label for the two results folders [default: CPU model and count]
-    #[arg(long, value_name = "LABEL", value_parser = label, requires = "tried")]
-    pub name: Option<String>,
     /// Folder to read settings from, for a simulated machine
     #[arg(long, value_name = "DIR", hide = true)]
     pub root: Option<PathBuf>,
@@ -369,8 +340,6 @@ pub struct LimitsFlags {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
 }
 
 /// Flags of every command that runs programs.

@@ -17,7 +17,7 @@ pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use program::TaskKind;
 use program::{Form, Program};
-pub use rows::{AdvicePlan, Cost, ImpactPlan, LimitsPlan, MeasuredKinds};
+pub use rows::{AdvicePlan, Cost, ImpactPlan};
 pub use rows::{FigureSpec, ScreenSpec, SentenceSpec};
 
 /// The longest time-out of a case, in seconds: 11 days.
@@ -74,8 +74,6 @@ pub struct Manifest {
     pub advice: AdvicePlan,
     /// The cases with a switch's cost for `brigade impact`, which needs them.
     pub impact: Option<ImpactPlan>,
-    /// The plan of `brigade limits`; without it there is no `--verify`.
-    pub limits: Option<LimitsPlan>,
 }
 
 /// A question and the cases that answer it.
@@ -222,25 +220,21 @@ impl Manifest {
         }
         let mut sentences = std::mem::take(&mut self.sentences);
         let (mut advice, mut impact) = (std::mem::take(&mut self.advice), self.impact.take());
-        let mut limits = self.limits.take();
         let blocks = screen.iter_mut().flat_map(|of| &mut of.blocks);
         let blocks = blocks.map(|block| ("screen", &mut block.reference));
         let of_sentences = sentences.iter_mut().flat_map(|of| [&mut of.case, &mut of.over]);
         let of_advice = advice.values_mut().flatten();
         let of_impact = impact.iter_mut().flat_map(ImpactPlan::cases_mut);
-        let of_limits = limits.iter_mut().flat_map(|of| &mut of.measured);
-        let of_limits = of_limits.flat_map(|of| of.create.iter_mut().chain(&mut of.memory));
         for (place, name) in blocks
             .chain(of_sentences.map(|name| ("sentence", name)))
             .chain(of_advice.map(|name| ("advice", name)))
             .chain(of_impact.map(|name| ("impact", name)))
-            .chain(of_limits.map(|name| ("limits", name)))
         {
             let case = self.case(name).map_err(|reason| format!("{place}: {reason}"))?;
             *name = case.name.clone();
         }
         (self.screen, self.sentences) = (screen, sentences);
-        (self.advice, self.impact, self.limits) = (advice, impact, limits);
+        (self.advice, self.impact) = (advice, impact);
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use harness::limits::Kind;
 use serde::{Deserialize, Serialize};
 
 /// A figure of one case, or of one case divided by another or minus it, paired by round.
@@ -84,7 +83,6 @@ impl SentenceSpec {
 
 /// A cost that a setting can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
     /// Waking a sleeping CPU.
@@ -124,28 +122,4 @@ impl ImpactPlan {
         let others = self.awake.iter_mut().chain(&mut self.pinned);
         [&mut self.lowest, &mut self.highest].into_iter().chain(others)
     }
-}
-
-/// The plan of `brigade limits`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitsPlan {
-    /// For `--verify`: the program that creates tasks of a `--kind` until one is refused.
-    #[expect(dead_code, reason = "the proof verifies limits")]
-    pub program: String,
-    /// The cases that measure the cost of tasks.
-    #[serde(default)]
-    pub measured: Vec<MeasuredKinds>,
-}
-
-/// The cases that measure the cost of some kinds of tasks.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MeasuredKinds {
-    /// The kinds; the cases measure the first, and the others need an additional channel.
-    pub kinds: Vec<Kind>,
-    /// The case that creates one.
-    pub create: Option<String>,
-    /// The case that measures its memory.
-    pub memory: Option<String>,
 }

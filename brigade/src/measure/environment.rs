@@ -64,7 +64,7 @@ impl Environment {
     }
 
     /// Facts in the kernel's files.
-    fn of_machine(files: &SystemFiles) -> Self {
+    pub fn of_machine(files: &SystemFiles) -> Self {
         let mut of = Self::topology(files);
         for (name, path) in LINES {
             of.set(name, files.line(path).filter(|line| line != "none"));

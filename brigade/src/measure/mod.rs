@@ -8,6 +8,5 @@ pub mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod process;
-pub mod settings;
 pub use invoke as reference;
 pub use process as signals;

@@ -1,5 +1,5 @@
-//! The output of `brigade limits`: one JSON object, with its schema in
-//! `brigade/limits.schema.json`, or text at most 80 columns wide except for long commands.
+//! The output of `brigade limits`: one JSON object, or text at most 80 columns wide except for long
+//! commands.
 
 use std::fmt::Write as _;
 
@@ -8,50 +8,31 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::page::{ABSENT, Block, Table};
-use super::quantity::{NO_BREAK_SPACE, bytes, duration};
+use super::quantity::{NO_BREAK_SPACE, bytes};
 use super::text::blocks as blocks_as_text;
-
-/// Version of [`LimitsReport`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "1.0";
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
 
 /// How many tasks of each kind fit on this machine, and why.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize)]
 pub struct LimitsReport {
-    /// Schema version of this object, `major.minor`.
-    pub schema_version: String,
     /// The number of tasks that must fit; `null` if none was given.
     pub tasks: Option<u64>,
     /// The kinds of tasks.
     pub kinds: Vec<KindForecast>,
-    /// This machine's runs that measured the cost of tasks.
-    pub runs: Vec<String>,
 }
 
 /// One kind of task.
-#[derive(Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Serialize)]
 pub struct KindForecast {
     /// The kind of task.
     pub kind: Kind,
     /// How many fit.
     #[serde(flatten)]
     pub forecast: Forecast,
-    /// The cost of the given number of tasks; `null` if none was given.
-    pub of_tasks: Option<OfTasks>,
-}
-
-/// The cost of this many tasks, from runs of this machine; `null` if none measured it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct OfTasks {
-    /// Memory of all tasks, including the channels they wait on, in bytes.
-    pub memory_bytes: Option<f64>,
-    /// Time to create all tasks in sequence, in nanoseconds.
-    pub create_ns: Option<f64>,
+    /// The memory of this many tasks, at most; `null` if no number was given.
+    pub memory_bytes: Option<u64>,
 }
 
 /// The report as text: everything about one kind, or one line for each of several.
@@ -63,14 +44,14 @@ pub fn page(report: &LimitsReport) -> String {
                 Some(tasks) => of_tasks(kinds, tasks),
                 None => of_kinds(kinds),
             }),
-            Block::Paragraph(advice(report)),
+            Block::Paragraph("Details: brigade limits --kind KIND".to_owned()),
         ],
     };
     blocks_as_text(&blocks)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
-    let KindForecast { kind, forecast, of_tasks } = of;
+    let KindForecast { kind, forecast, memory_bytes } = of;
     let tasks = kind.tasks();
     let mut page = vec![match forecast.binding().zip(forecast.fits) {
         Some((line, fits)) => {
@@ -81,13 +62,8 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
         Some(format!("Once it is raised, {} is next, at {}.", limit.name, count((*allows)?)))
     }));
-    let tasks = report.tasks.unwrap_or_default();
-    page.extend(of_tasks.and_then(|of| of.memory_bytes).map(|all| {
-        let created = of_tasks.and_then(|of| of.create_ns).map_or(String::new(), |ns| {
-            format!(" and take {} to create, one after another", duration(ns))
-        });
-        let (tasks, runs) = (count(tasks), report.runs.join(", "));
-        format!("{tasks} use {}{created}, by {runs}.", bytes(all))
+    page.extend(report.tasks.zip(*memory_bytes).map(|(tasks, bytes)| {
+        format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes))
     }));
     let mut page: Vec<Block> = page.into_iter().map(Block::Paragraph).collect();
     page.push(Block::Table(table(forecast)));
@@ -107,38 +83,20 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     page
 }
 
-/// One row per kind: whether this many fit, and their cost.
+/// One row per kind: whether this many fit, and their memory.
 fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
-    let mut table = Table::of(&format!("{}|fit?|>memory|>created in|>at most|limit", count(tasks)));
-    for KindForecast { kind, forecast, of_tasks } in kinds {
+    let mut table = Table::of(&format!("{}|fit?|>memory|>at most|limit", count(tasks)));
+    for KindForecast { kind, forecast, memory_bytes } in kinds {
         let fits = forecast.fits.is_none_or(|fits| fits >= tasks);
-        let taken = |of: fn(&OfTasks) -> Option<f64>, shown: fn(f64) -> String| {
-            of_tasks.as_ref().and_then(of).map_or(ABSENT.to_owned(), shown)
-        };
         table.push(vec![
             kind.to_string(),
             if fits { "yes" } else { "NO" }.to_owned(),
-            taken(|of| of.memory_bytes, bytes),
-            taken(|of| of.create_ns, duration),
+            memory_bytes.map_or(ABSENT.to_owned(), |all| quantity(Resource::Memory, all)),
             forecast.fits.map_or(ABSENT.to_owned(), count),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
         ]);
     }
     table
-}
-
-/// The sources of the figures, and where to read more.
-fn advice(report: &LimitsReport) -> String {
-    let more = "Details: brigade limits --kind KIND";
-    match (&report.tasks, &report.runs[..]) {
-        (None, _) => more.to_owned(),
-        (Some(_), []) => {
-            format!("No run on this machine has measured their cost: brigade run. {more}")
-        }
-        (Some(tasks), runs) => {
-            format!("Memory and times by {}. {more} --tasks {tasks}", runs.join(", "))
-        }
-    }
 }
 
 fn of_kinds(kinds: &[KindForecast]) -> Table {

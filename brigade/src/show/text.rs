@@ -68,7 +68,7 @@ pub fn impact(impact: &Impact) -> String {
     let cost = |key: &str| {
         let of = &costs[key];
         let range = |of: &Interval| format!("[{}, {}]", duration(of.low), duration(of.high));
-        let (cpu, wall) = (range(&of.cpu_ns), range(&of.wall_ns));
+        let (cpu, wall) = (duration(of.cpu_ns), range(&of.wall_ns));
         format!("{cpu} of CPU time and {wall} of wall time ({})", of.case)
     };
     let (low, high) = (cost("lowest"), cost("highest"));
@@ -83,28 +83,17 @@ pub fn impact(impact: &Impact) -> String {
 
 /// The program's activity.
 fn did(used: &Used) -> String {
-    let Used { wall_ns, cpu_ns, voluntary, involuntary, migrations, run_delay_ns, at_once, .. } =
-        used;
+    let Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once } = used;
     let each_second = |count: u64| match count as f64 * 1e9 / *wall_ns as f64 {
         rate if rate >= 1000.0 => format!("{rate:.0}"),
         rate => three_digits(rate),
     };
-    let mut parts = vec![
-        format!(
-            "In {} it used {} of CPU time",
-            duration(*wall_ns as f64),
-            duration(*cpu_ns as f64)
-        ),
-        format!("{} voluntary switches per second", each_second(*voluntary)),
-        format!("{} involuntary ones", each_second(*involuntary)),
-    ];
-    parts.extend(migrations.map(|count| format!("{} moves to another CPU", each_second(count))));
-    let waited = run_delay_ns.map(|ns| format!("{} waiting for a CPU", duration(ns as f64)));
-    parts.extend(waited);
-    parts
-        .extend(used.crossing.map(|share| {
-            format!("at most {} of its switches went to another CPU", percent(share))
-        }));
     let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
-    lines(&format!("{}; at most {threads} at once.", parts.join(", ")))
+    let at_least = if *at_least { "at least " } else { "" };
+    let (wall, cpu) = (duration(*wall_ns as f64), duration(*cpu_ns as f64));
+    let (voluntary, involuntary) = (each_second(*voluntary), each_second(*involuntary));
+    lines(&format!(
+        "In {wall} it used {cpu} of CPU time, {at_least}{voluntary} voluntary switches per second, \
+         {at_least}{involuntary} involuntary ones; at most {threads} at once."
+    ))
 }

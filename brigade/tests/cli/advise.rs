@@ -1,163 +1,64 @@
-//! `brigade advise` on a simulated machine: it lists settings, and restores what it tries. `brigade
-//! impact`: the cost of a program's switches, from a run.
+//! `brigade advise` on a simulated machine lists settings; `brigade impact` computes the cost of a
+//! program's switches, from a run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, end_of, eventually, rounds_in, send};
-use crate::compare::NOISY;
+use crate::bench::{Bench, Ended, RECORD};
 
-const HALT_POLL: &str = "machine/sys/module/haltpoll/parameters/guest_halt_poll_ns";
-
-/// A virtual machine whose CPUs halt, in the folder `machine`.
-const MACHINE: [(&str, &str); 7] = [
-    ("machine/run/utmp", ""),
-    (HALT_POLL, "0\n"),
-    ("machine/sys/devices/system/cpu/cpuidle/current_driver", "haltpoll\n"),
-    ("machine/sys/devices/system/cpu/cpuidle/current_governor", "haltpoll\n"),
-    ("machine/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us", "0\n"),
-    ("machine/sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us", "0\n"),
-    ("machine/proc/sys/kernel/sched_autogroup_enabled", "1\n"),
+/// A virtual machine whose CPUs halt, below `machine`.
+const MACHINE: [(&str, &str); 12] = [
+    ("sys/module/haltpoll/parameters/guest_halt_poll_ns", "0\n"),
+    ("sys/devices/system/cpu/cpuidle/current_driver", "haltpoll\n"),
+    ("sys/devices/system/cpu/cpuidle/current_governor", "teo\n"),
+    ("sys/devices/system/cpu/cpuidle/available_governors", "menu teo\n"),
+    ("sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us", "0\n"),
+    ("sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n"),
+    ("sys/devices/system/cpu/vulnerabilities/spectre_v2", "Mitigation: Retpolines\n"),
+    ("sys/kernel/debug/sched/preempt", "none voluntary (full)\n"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+    ("proc/pressure/cpu", "some avg10=0.00\n"),
+    ("proc/sys/kernel/osrelease", "6.1\n"),
+    ("boot/config-6.1", "CONFIG_HZ=250\n"),
 ];
 
-/// A bench on that machine; its case takes half as long again while CPUs halt.
-fn bench() -> Bench {
-    let slow = format!("[ $(cat {HALT_POLL}) = 0 ] && SLOWDOWN=500\n{NOISY}");
-    let bench = Bench::new(&["thread-brigade/spread"], &slow);
-    fs::write(bench.path("count"), "0\n").unwrap();
+/// What applies, what is left out since it is as advised, and the commands.
+#[test]
+fn settings_are_listed_with_the_commands_that_measure_them() {
+    let bench = Bench::new(&["a"], "true");
     for (file, text) in MACHINE {
-        let path = bench.path(file);
+        let path = bench.path("machine").join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    bench
-}
-
-/// `brigade advise` with the bench's manifest, whose case shows the cost of
-/// waking.
-fn command(bench: &Bench, flags: &[&str]) -> Command {
     let manifest = bench.manifest() + "[advice]\nwaking = [\"a\"]\n";
-    bench.brigade_with(&manifest, &[&["advise", "--root", "machine"], flags].concat())
-}
-
-fn advise(bench: &Bench, flags: &[&str]) -> Ended {
-    Ended::from(command(bench, flags))
-}
-
-#[test]
-fn settings_are_listed_with_value_effect_source_and_commands() {
-    let bench = bench();
-    let ended = advise(&bench, &[]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let change = "echo 200000 > /sys/module/haltpoll/parameters/guest_halt_poll_ns\n";
-    assert!(ended.stdout.contains(change), "{}", ended.stdout);
-    let advice: Value = serde_json::from_str(&advise(&bench, &["--json"]).stdout).unwrap();
-    assert_eq!(advice["settings"][0]["name"], "guest_halt_poll_ns");
-}
-
-#[test]
-fn a_faster_setting_is_found_and_the_old_one_restored() {
-    let bench = bench();
-    let flags = ["--try", "guest_halt_poll_ns=200000", "--seed", "1", "--rounds", "30"];
-    let ended = advise(&bench, &flags);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let rounds = bench.result_folders().iter().map(|of| rounds_in(of).len()).collect::<Vec<_>>();
-    assert_eq!(rounds, [30, 30]);
-    assert!(ended.stdout.contains("0 slower, 1 faster"), "{ended:?}");
-    assert!(ended.stdout.contains("guest_halt_poll_ns=200000\n"), "{ended:?}");
-    assert!(ended.stderr.contains("is 0; it alternates with 200000 and ends as 0\n"), "{ended:?}");
-    assert!(ended.stderr.ends_with("brigade: guest_halt_poll_ns is 0 again\n"), "{ended:?}");
-    assert_eq!(fs::read_to_string(bench.path(HALT_POLL)).unwrap(), "0");
-}
-
-#[test]
-fn a_setting_is_restored_however_the_runner_ends() {
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGKILL] {
-        let bench = bench();
-        let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
-        let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let is = |value: &str| fs::read_to_string(bench.path(HALT_POLL)).unwrap() == value;
-        eventually("it is tried", || is("200000"));
-        send(&brigade, signal);
-        let expected = if signal == Signal::SIGKILL { None } else { Some(130) };
-        assert_eq!(end_of(brigade).code, expected, "{signal}");
-        eventually("it is put back", || is("0"));
-    }
-}
-
-/// The runner and the restorer are both killed.
-#[test]
-fn an_unrestored_setting_is_reported_and_restored() {
-    let bench = bench();
-    let mut brigade = command(&bench, &["--try", "guest_halt_poll_ns"]);
-    let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let value = || fs::read_to_string(bench.path(HALT_POLL)).unwrap();
-    eventually("it is tried", || value() == "200000");
-    let journal = bench.path("machine/run/brigade-settings.json");
-    let ended = advise(&bench, &[]);
-    assert_eq!(ended.stderr, "", "an attempt is running");
-    assert_eq!(advise(&bench, &["--restore"]).code, Some(1));
-    assert!(journal.exists(), "the running attempt keeps its journal");
-    for pid in holders(&journal) {
-        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-    }
-    for pid in holders(&journal) {
-        kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
-    }
-    end_of(brigade);
-    eventually("nobody is left", || holders(&journal).is_empty());
-    fs::write(bench.path(HALT_POLL), "200000").unwrap();
-    let ended = advise(&bench, &[]);
-    let warning = "guest_halt_poll_ns changed: brigade advise --restore restores 0\n";
-    assert!(ended.stderr.ends_with(warning), "{ended:?}");
-    // Another attempt would lose the only copy of the old value.
-    fs::write(bench.path(HALT_POLL), "1").unwrap();
-    let again = advise(&bench, &["--try", "guest_halt_poll_ns"]);
-    assert!(again.code == Some(1) && again.stderr.contains("restore first"), "{again:?}");
-    assert_eq!(value(), "1");
-    assert_eq!(advise(&bench, &["--restore"]).code, Some(0));
-    assert_eq!((value(), journal.exists()), ("0".to_owned(), false));
-    assert_eq!(advise(&bench, &["--restore"]).code, Some(1));
-    assert_eq!(advise(&bench, &[]).stderr, "");
-    assert!(bench.path(HALT_POLL).exists());
-}
-
-/// The processes that have a file open.
-fn holders(path: &Path) -> Vec<i32> {
-    let opens = |pid: &i32| {
-        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        files.map(|file| fs::read_link(file.path())).any(|link| link.is_ok_and(|link| link == path))
+    let flags = ["advise", "--root", "machine", "--json"];
+    let ended = Ended::from(bench.brigade_with(&manifest, &flags));
+    let advice: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let now =
+        |setting: &Value| ["name", "now"].map(|key| setting[key].as_str().unwrap().to_owned());
+    let seen: Vec<_> = advice.as_array().unwrap().iter().map(now).collect();
+    let expected = [
+        ["guest_halt_poll_ns", "0"],
+        ["pm_qos_resume_latency_us", "0"],
+        ["mitigations", "Mitigation: Retpolines"],
+        ["preemption", "full"],
+        ["psi", "1"],
+        ["timer-frequency", "250"],
+    ];
+    assert_eq!(seen, expected.map(|row| row.map(str::to_owned)));
+    let file = "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+    let wrap = |value| {
+        format!("--wrap 'sh -c \"echo {value} | tee {file} >/dev/null; exec \\\"\\$@\\\"\" sh'")
     };
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(opens).collect()
-}
-
-#[test]
-fn a_setting_that_cannot_be_tried_is_refused() {
-    let bench = bench();
-    for (wish, code, reason) in [
-        ("halt_poll", 2, "no such setting on this machine; try one of: guest_halt_poll_ns"),
-        ("sched_autogroup_enabled", 2, "suite.toml lists no case for it; use --case"),
-    ] {
-        let ended = advise(&bench, &["--try", wish]);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
-        assert!(ended.stderr.contains(reason), "{ended:?}");
-    }
-    let psi: PathBuf = bench.path("machine/proc/pressure/cpu");
-    fs::create_dir_all(psi.parent().unwrap()).unwrap();
-    fs::write(psi, "some avg10=0.00\n").unwrap();
-    let ended = advise(&bench, &["--try", "psi"]);
-    assert!(
-        ended.stderr.contains("it cannot be changed by writing a file: boot with psi=0"),
-        "{ended:?}"
-    );
-    assert!(bench.result_folders().is_empty());
+    let test = format!("brigade compare {} {} 'a'", wrap("0"), wrap("200000"));
+    assert_eq!(advice[0]["test"], test);
+    assert_eq!(advice[0]["restore"], format!("echo 0 | tee {file}"));
+    assert_eq!(advice[2]["restore"], Value::Null);
+    let ended = Ended::from(bench.brigade_with(&manifest, &flags[..3]));
+    assert!(ended.code == Some(0) && ended.stdout.contains(&test), "{ended:?}");
 }
 
 /// A bench with a run whose cheapest switch takes a microsecond of CPU time and its most expensive

@@ -1,8 +1,6 @@
 //! `brigade limits` from outside: its output and its exit codes.
 
-use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use clap::ValueEnum as _;
 use harness::limits::Kind;
@@ -10,12 +8,7 @@ use serde_json::Value;
 
 /// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
-    // A separate lock, so that these tests do not wait for one another.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let lock = format!("limits-{}.lock", NUMBER.fetch_add(1, Relaxed));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    command.env("BRIGADE_LOCK", Path::new(env!("CARGO_TARGET_TMPDIR")).join(lock));
-    let ended = command.arg("limits").args(flags).output();
+    let ended = Command::new(env!("CARGO_BIN_EXE_brigade")).arg("limits").args(flags).output();
     let Output { status, stdout, stderr } = ended.expect("brigade starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (text(stdout), text(stderr), status.code())

@@ -13,7 +13,6 @@ use crate::system_files::{SystemFiles, field, kib_field, page_size};
 
 /// One limit, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The resource that it counts.
     pub resource: Resource,

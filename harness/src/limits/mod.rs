@@ -180,7 +180,6 @@ pub fn fitting(need: &Need) -> u64 {
 
 /// One limit's effect on a kind of task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Line {
     /// The limit.
     #[serde(flatten)]
@@ -196,7 +195,6 @@ pub struct Line {
 
 /// The effect of all limits on a kind of task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// How many tasks fit; `null` without a limit.
     pub fits: Option<u64>,

@@ -17,7 +17,6 @@ use crate::system_files::page_size;
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Open file descriptors.
@@ -236,7 +235,6 @@ fn page_bytes() -> u64 {
 
 /// A kind of task, with the channels between the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Threads that share nothing
