@@ -2,8 +2,7 @@
 //!
 //! One iteration: the driver sends 0 into the first channel, each of N async tasks in turn receives
 //! the number from its upstream channel, adds one and sends it downstream, and the driver checks
-//! that it ends as N. The channels are bounded, of capacity 1: N + 1 hops. A process has one
-//! runtime.
+//! that it ends as N. The channels are bounded, of capacity 1: N + 1 hops.
 //!
 //! What is counted: a hop is one send, one receive and one wake-up of a task, all in memory. On the
 //! current thread the kernel has nothing to switch. With several workers a wake-up may go to an
@@ -106,12 +105,10 @@ fn measure<R: Source, S: Sink>(
         RuntimeKind::Compio => {
             let runtime =
                 Runtime::new().map_err(|error| creating(format_args!("the runtime"), error))?;
+            let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
             let spawn = |task| {
                 let task = runtime.spawn(caught(task));
-                async {
-                    let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
-                    task.await.unwrap_or_else(cancelled)
-                }
+                async move { task.await.unwrap_or_else(cancelled) }
             };
             runtime.block_on(brigade(bench.clone(), open, spawn, relay))
         }

@@ -6,16 +6,12 @@ use std::os::unix::process::parent_id;
 
 use harness::limits::{self, Kind, Need};
 
-/// The machine, reserved by a test until this is dropped.
-#[derive(Debug)]
-pub struct Alone(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
-
-/// Reserves the machine among all tests of this workspace that call this: those that create very
-/// many tasks, or measure what others would disturb.
-pub fn alone() -> Alone {
+/// Reserves the machine, as long as the file is open, among all tests of this workspace that call
+/// this: those that create very many tasks, or measure what others would disturb.
+pub fn alone() -> File {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let file = File::open(path).and_then(|file| file.lock().map(|()| file));
-    Alone(file.unwrap_or_else(|error| panic!("locking {path}: {error}")))
+    file.unwrap_or_else(|error| panic!("locking {path}: {error}"))
 }
 
 /// Reports that something cannot be tested here: in `target/skipped-tests`, which lists those of

@@ -9,9 +9,8 @@
 //! What is counted: between two hops control passes through the driver's loop, so a hop is one
 //! switch into a coroutine and one out of it. The kernel has nothing to switch.
 //!
-//! Known biases: the order is fixed, so there is no queue, no wake-up and no scheduler to pay for:
-//! this is a lower bound, not the cost of a scheduler of coroutines. Every stack is separate
-//! memory, and many stacks miss the caches and the TLB more often than few.
+//! Known biases: the order is fixed, so no queue, wake-up or scheduler costs anything: this is a
+//! lower bound. Many stacks miss the caches and the TLB more often than few.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -45,8 +44,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
 }
 
-/// A coroutine of the line: it is resumed with a number, or with nothing to
-/// end, and suspends with the next number.
+/// It is resumed with a number, or with nothing to end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
@@ -63,7 +61,7 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     end(&mut line).and(observed)
 }
 
-/// A coroutine that passes numbers on, one greater, until it gets none.
+/// Passes numbers on, one greater, until it gets none.
 fn relay(station: Station, stack: DefaultStack) -> Relay {
     Coroutine::with_stack(stack, move |yielder, mut upstream| {
         while let Some(token) = upstream {
@@ -73,8 +71,7 @@ fn relay(station: Station, stack: DefaultStack) -> Relay {
     })
 }
 
-/// The result of `drive`; if a coroutine has panicked, an error that names it.
-/// The panic propagates from the call that resumed it.
+/// The result of `drive`, or an error that names the coroutine that panicked in it.
 fn named(
     line: &mut [Relay],
     drive: impl FnOnce(&mut [Relay]) -> anyhow::Result<()>,
@@ -89,7 +86,6 @@ fn named(
     }
 }
 
-/// Takes the token round, lap after lap.
 fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
     let station = bench.driver_station();
     for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
@@ -99,8 +95,7 @@ fn drive(bench: &Bench, line: &mut [Relay]) -> anyhow::Result<()> {
         lap.finish();
         ensure!(
             received == sent + bench.tasks(),
-            "the token came round as {}: {} tasks add that many",
-            received - sent,
+            "the token came round as {received}, not as {sent} + {}",
             bench.tasks()
         );
     }
@@ -120,7 +115,6 @@ fn pass(line: &mut [Relay], mut token: usize) -> anyhow::Result<usize> {
     Ok(token)
 }
 
-/// Lets every coroutine end.
 fn end(line: &mut [Relay]) -> anyhow::Result<()> {
     for (task, coroutine) in line.iter_mut().enumerate() {
         // If it has ended already, that was reported.
