@@ -1,11 +1,13 @@
 //! Channels through file descriptors: pipes, socket pairs, event counters.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use nix::errno::Errno;
+use nix::unistd;
 use rustix::event::EventfdFlags;
 
 use super::{Closer, Sink, Source};
@@ -37,22 +39,48 @@ impl Channel {
     }
 }
 
+/// Fills `bytes`; returns whether it did, rather than reaching the end of file.
+///
+/// Inlined down to the system call, unlike `File`'s own: after a switch the CPU mispredicts every
+/// return to an outer frame, which took 1.6 % of a round trip.
+#[inline]
+fn fill(file: &File, mut bytes: &mut [u8]) -> io::Result<bool> {
+    while !bytes.is_empty() {
+        match unistd::read(file, bytes) {
+            Ok(0) => return Ok(false),
+            Ok(count) => bytes = &mut bytes[count..],
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Writes all of `bytes`, inlined likewise.
+#[inline]
+fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match unistd::write(file, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 impl Source for File {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
         let mut token = [0];
-        loop {
-            return match self.read(&mut token) {
-                Ok(bytes) => Ok((bytes > 0).then_some(token[0])),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => Err(error),
-            };
-        }
+        Ok(fill(self, &mut token)?.then_some(token[0]))
     }
 }
 
 impl Sink for File {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
-        self.write_all(&[token])
+        write(self, &[token])
     }
 }
 
@@ -72,18 +100,17 @@ impl Message {
 }
 
 impl Source for Message {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
-        match self.file.read_exact(&mut self.bytes) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
-            result => result.map(|()| Some(self.bytes[0])),
-        }
+        Ok(fill(&self.file, &mut self.bytes)?.then_some(self.bytes[0]))
     }
 }
 
 impl Sink for Message {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         self.bytes[0] = token;
-        self.file.write_all(&self.bytes)
+        write(&self.file, &self.bytes)
     }
 }
 
@@ -92,8 +119,9 @@ const TOKEN: u64 = 1 << 8;
 /// Added to it when the sink closes.
 const END: u64 = 1 << 32;
 
-fn add(mut counter: &File, number: u64) -> io::Result<()> {
-    counter.write_all(&number.to_ne_bytes())
+#[inline]
+fn add(counter: &File, number: u64) -> io::Result<()> {
+    write(counter, &number.to_ne_bytes())
 }
 
 struct EventFdSource {
@@ -104,12 +132,13 @@ struct EventFdSource {
 struct EventFdSink(Arc<File>);
 
 impl Source for EventFdSource {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
         if self.ended {
             return Ok(None);
         }
         let mut count = [0; size_of::<u64>()];
-        (&*self.counter).read_exact(&mut count)?;
+        fill(&self.counter, &mut count)?;
         let count = u64::from_ne_bytes(count);
         self.ended = count & END != 0;
         Ok((count & TOKEN != 0).then_some(count as u8))
@@ -122,6 +151,7 @@ impl Source for EventFdSource {
 }
 
 impl Sink for EventFdSink {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         add(&self.0, TOKEN | u64::from(token))
     }
