@@ -14,7 +14,6 @@ pub mod failure;
 pub mod flags;
 pub mod hand_over;
 pub mod histogram;
-pub mod instrument;
 pub mod laps;
 pub mod limits;
 mod line;

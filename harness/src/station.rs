@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A token carries two marks, one for the load of a hop (`--work`, `--working-set`) and one for
-//! tracing. A task tests for both at once, and the code for them is outside the loop. `brigade
-//! prove` shows the cost of the test.
+//! tracing. A task tests for both at once, and the code for them is outside the loop. The proof
+//! shows the cost of the test.
 
 use std::cell::Cell;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! An independent implementation for `brigade prove`: the brigade of async-mem-brigade on the same
+//! An independent implementation for the proof: the brigade of async-mem-brigade on the same
 //! tokio, without laps, stations, tracer or work. Prints the mean time of a hop in nanoseconds.
 //!
 //! Usage: `bare-tokio TASKS SECONDS`

@@ -1,0 +1,98 @@
+//! The clock of all figures: a step short enough for hops, the same on every CPU, and as fast as
+//! another one.
+
+use std::hint::spin_loop;
+use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
+
+use harness::{clock, cpus};
+
+use crate::lab::{DEFAULT, Outcome, record, shown, within};
+
+const READS: u64 = 100_000;
+
+#[test]
+#[ignore = "part of the proof"]
+fn the_clock_distinguishes_hops() {
+    let mut last = clock::now();
+    let steps = (0..READS).filter_map(|_| {
+        let step = clock::now() - last;
+        last += step;
+        (step > 0).then_some(step)
+    });
+    let smallest = steps.min().expect("time passes");
+    assert!(smallest < 1000, "{smallest} ns");
+}
+
+#[test]
+#[ignore = "part of the proof"]
+fn an_empty_lap_costs_less_than_four_reads_of_the_clock() {
+    shown("an empty lap", || {
+        let run = DEFAULT.binary("empty-lap").run(&[]);
+        Outcome::of(run.code == Some(0), run.stdout + &run.stderr)
+    });
+}
+
+/// Two CPUs read the clock in turn: each has seen the other's last reading.
+#[test]
+#[ignore = "part of the proof"]
+fn the_clock_never_goes_backwards_between_cpus() {
+    let cpus = cpus::allowed().expect("the CPUs of this process");
+    for other in &cpus[1..] {
+        let last = AtomicU64::new(0);
+        let turn = AtomicU64::new(0);
+        let read_in_turn = |side: u64, cpu: usize| {
+            cpus::confine(&[cpu]).expect("an own CPU");
+            let mut backwards = 0;
+            for reading in (side..READS).step_by(2) {
+                while turn.load(Acquire) != reading {
+                    spin_loop();
+                }
+                let now = clock::now();
+                backwards += u64::from(now < last.swap(now, Relaxed));
+                turn.store(reading + 1, Release);
+            }
+            backwards
+        };
+        let backwards: u64 = thread::scope(|scope| {
+            let sides = [(0, cpus[0]), (1, *other)];
+            let sides = sides.map(|(side, cpu)| scope.spawn(move || read_in_turn(side, cpu)));
+            sides.map(|side| side.join().expect("no panic")).iter().sum()
+        });
+        assert_eq!(backwards, 0, "between CPUs {} and {other}", cpus[0]);
+    }
+}
+
+/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: not slewed like the programs' clock, and read by a direct
+/// system call, without the vDSO.
+fn raw_ns() -> i64 {
+    let mut now = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the call writes one timespec to this address, and zeros are a valid one.
+    let now = unsafe {
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC_RAW, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// A long process reports as much more time than a short one as it lived longer.
+#[test]
+#[ignore = "part of the proof"]
+fn reported_time_is_that_of_a_second_clock() {
+    shown("reported time / CLOCK_MONOTONIC_RAW", || {
+        let times_ns = |seconds: f64| {
+            let begun = raw_ns();
+            let words = "coroutine-brigade --iters 1000000000 --warmups 10 --max-time";
+            let record = record(&format!("{words} {seconds}"));
+            let lived_ns = (raw_ns() - begun) as f64;
+            [record.interference.wall_ns.expect("a span") as f64, lived_ns]
+        };
+        let ratio = |_| {
+            let [short, long] = [0.04, 0.34].map(times_ns);
+            (long[0] - short[0]) / (long[1] - short[1])
+        };
+        within(&(0..12).map(ratio).collect::<Vec<_>>(), [0.98, 1.02])
+    });
+}

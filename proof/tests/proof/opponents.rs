@@ -1,0 +1,99 @@
+//! Independent implementations take as long as the programs, each built in the same profile.
+
+use std::path::Path;
+use std::process::Command;
+
+use contract::Program;
+use contract::invocation::Invocation;
+
+use crate::lab::{
+    Build, DEFAULT, ONE_UNIT, Outcome, hop_ns, invocation, lower_quartile, on_one_cpu, program,
+    shown,
+};
+
+const ROUNDS: usize = 24;
+const SECONDS: &str = "0.04";
+
+/// What an opponent prints.
+fn opponent_ns(opponent: Invocation) -> f64 {
+    let run = on_one_cpu(|| opponent.run());
+    run.stdout.trim().parse().unwrap_or_else(|_| panic!("{run:?}"))
+}
+
+/// A program's time divided by its opponent's: of lower quartiles, since page placement makes one
+/// process in four a tenth slower. Each must be within the bounds in two halves of the processes.
+fn compare(
+    ours: &Program,
+    words: &str,
+    theirs: &Program,
+    their_words: &str,
+    bounds: [f64; 2],
+) -> Outcome {
+    let one = |_| {
+        let our_run = || {
+            let flags = ["--max-time", SECONDS, "--warmups", "10", "--json"];
+            hop_ns(&invocation(ours, words).and(&flags).run().succeeded().record())
+        };
+        let their_run = || opponent_ns(invocation(theirs, their_words).and(&[SECONDS]));
+        (on_one_cpu(our_run), their_run())
+    };
+    let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(one).collect();
+    let ratio = |pairs: &[(f64, f64)]| {
+        let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        lower_quartile(&ours) / lower_quartile(&theirs)
+    };
+    let halves = pairs.split_at(ROUNDS / 2);
+    let ratios = [ratio(&pairs), ratio(halves.0), ratio(halves.1)];
+    let figures = format!("{ratios:.3?}, must be within {bounds:?}");
+    let [least, most] = bounds;
+    if ratios.iter().all(|ratio| (least..=most).contains(ratio)) {
+        Outcome::Holds(figures)
+    } else if ratios.iter().all(|ratio| *ratio < least) || ratios.iter().all(|ratio| *ratio > most)
+    {
+        Outcome::Fails(figures)
+    } else {
+        Outcome::Unclear(figures)
+    }
+}
+
+/// Rust's threads do more than `pthread_create`.
+#[test]
+#[ignore = "part of the proof"]
+fn threads_take_as_long_as_in_c() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = folder.path().join("threads");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/threads.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-pthread", "-o"]).arg(&binary).arg(source);
+    if !cc.status().is_ok_and(|status| status.success()) {
+        return contract::skip("the opponents in C", "cc cannot compile them");
+    }
+    let (ours, theirs) = (DEFAULT.binary("brigade"), program(binary));
+    let ring = "thread-brigade --placement same-cpu --tasks 20";
+    shown("a ring of threads / in C", || compare(&ours, ring, &theirs, "ring 20", [0.95, 1.05]));
+    let creation = "thread-creation --tasks 20";
+    shown("creating threads / in C", || compare(&ours, creation, &theirs, "create 20", [0.9, 1.5]));
+}
+
+/// Without laps, stations, tracer and work, on the same tokio and the same coroutines. In both
+/// profiles, because the order of fields that a compiler chose once made tokio's core a tenth
+/// slower.
+#[test]
+#[ignore = "part of the proof"]
+fn tasks_take_as_long_as_in_a_bare_loop() {
+    let builds: [(&str, &Build); 2] = [("default", &DEFAULT), ("one unit", &ONE_UNIT)];
+    for (profile, build) in builds {
+        for (ours, theirs, bounds) in [
+            ("async-mem-brigade", "bare-tokio", [0.95, 1.05]),
+            ("coroutine-brigade", "bare-coroutines", [0.9, 1.1]),
+        ] {
+            let (program, words) = match profile {
+                "default" => (build.binary("brigade"), format!("{ours} --tasks 500")),
+                _ => (build.binary(ours), "--tasks 500".to_owned()),
+            };
+            let bare = build.binary(theirs);
+            let experiment = || compare(&program, &words, &bare, "500", bounds);
+            shown(&format!("{ours} / {theirs}, {profile}"), experiment);
+        }
+    }
+}
