@@ -354,7 +354,7 @@ impl Record {
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         const HINT: &str = "is this the output of a Brigade program with --json?";
         let length = text.len();
-        ensure!(length <= LONGEST_RECORD, "a record of {length} bytes is too long; {HINT}");
+        ensure!(length <= LONGEST_RECORD, "{length} bytes, more than {LONGEST_RECORD}; {HINT}");
         let malformed = |error| anyhow!("reading a record: {error}; {HINT}");
         let version: Versioned = serde_json::from_str(text).map_err(malformed)?;
         ensure!(
