@@ -68,7 +68,7 @@ fn rendered(
         Format::Text if full => full_text(report),
         Format::Text => screen(report, &folder.display().to_string(), style),
         Format::Html => show::html::html(report),
-        Format::Markdown => show::markdown::markdown(report),
+        Format::Markdown => show::formats::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
         Format::Csv => show::formats::csv(report)?,
     })

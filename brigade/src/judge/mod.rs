@@ -4,7 +4,6 @@ pub mod compare;
 pub mod environment;
 pub mod impact;
 pub mod lost_time;
-mod memory;
 pub mod parts;
 pub mod repeat;
 pub mod report;

@@ -7,8 +7,7 @@ use harness::record::{Measurement, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::memory;
-use super::parts::Parts;
+use super::parts::{Parts, memory, per_task};
 use super::statistics::{ByRound, Estimate, Interval, median, quantile, sorted};
 pub use crate::manifest::TaskKind;
 use crate::store::invocation::{Invocation, Outcome, RecordedCase};
@@ -176,7 +175,7 @@ fn is_disturbed(invocation: &Invocation) -> bool {
 /// The figure of a process and its unit: memory per task if it sweeps the number of tasks, or else
 /// the time of an operation with all its phases: creation, run and end.
 pub fn figure(record: &Record) -> Option<(f64, Quantity)> {
-    let bytes = record.ledger.as_ref().and_then(|points| memory::per_task(points));
+    let bytes = record.ledger.as_ref().and_then(|points| per_task(points));
     let time = || {
         let create = record.principal()?;
         let end = end_of(record).map_or(0.0, |end| end.ns_per_operation);
@@ -222,7 +221,7 @@ impl Row {
         let unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
         let mut case = named.of(Which::Case, invocations, &used);
         case.unit = unit;
-        case.memory = memory::parts(&used);
+        case.memory = memory(&used);
         let principal = first.principal();
         case.operation = principal.map_or(String::new(), |of| of.operation.clone());
         case.measurement = match (unit, end_of(first), principal) {

@@ -1,13 +1,96 @@
-//! A report as CSV.
+//! A report as a Markdown page, in which names and messages are escaped, and as CSV.
 
 use std::borrow::Cow;
 
 use csv::Writer;
+use harness::terminal;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::page::{Block, NO_BREAK_SPACE};
+use super::report::page;
 use crate::judge::report::Report;
 use crate::judge::row::{ProcessOutcome, Quantity};
+
+/// The report as a page; it names no path.
+pub fn markdown(report: &Report) -> String {
+    let run = &report.run;
+    let made = match run.command.is_empty() {
+        true => ".\n".to_owned(),
+        false => format!(", made by\n\n{}", indented(&run.command.join(" "))),
+    };
+    format!(
+        "# {}\n\nA run of {}{made}\n{}",
+        escape(&run.name),
+        escape(&run.started_at),
+        blocks(&page(report))
+    )
+}
+
+/// Parts of a Markdown page, with a blank line between them.
+pub fn blocks(page: &[Block]) -> String {
+    let shown = page.iter().filter(|of| !matches!(of, Block::Plots(_)));
+    let blocks: Vec<String> = shown.map(block).collect();
+    blocks.join("\n").replace(NO_BREAK_SPACE, " ")
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(level, heading) => {
+            format!("{} {}\n", "#".repeat((*level).into()), escape(heading))
+        }
+        Block::Paragraph(paragraph) => escape(paragraph) + "\n",
+        Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
+        Block::Table(table) => table.markdown(escape),
+        Block::Code(code) => indented(code),
+        Block::Plots(_) => String::new(),
+    }
+}
+
+/// Lines as a Markdown code block.
+pub fn indented(code: &str) -> String {
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("    {line}\n"),
+    };
+    terminal::text(code).lines().map(line).collect()
+}
+
+/// Escapes Markdown, HTML and links.
+pub fn escape(text: &str) -> String {
+    let text = terminal::line(text);
+    let mut escaped = String::with_capacity(text.len());
+    let mut before = '\n';
+    for (index, c) in text.char_indices() {
+        let is_first = index == 0;
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '~' | '|' => escaped.extend(['\\', c]),
+            '#' | '+' | '-' | '=' if is_first => escaped.extend(['\\', c]),
+            '(' | '[' if before == ']' => escaped.extend(['\\', c]),
+            ':' if before == ']' && text.starts_with('[') => escaped.extend(['\\', c]),
+            '/' if before == ':' => escaped.extend(['\\', c]),
+            '.' | ')' if is_number(&text[..index]) && ends_word(&text[index + 1..]) => {
+                escaped.extend(['\\', c]);
+            }
+            '.' if text[..index].to_ascii_lowercase().ends_with("www") => escaped.push_str("\\."),
+            '@' => escaped.push_str("&#64;"),
+            c => escaped.push(c),
+        }
+        before = c;
+    }
+    escaped
+}
+
+fn ends_word(rest: &str) -> bool {
+    rest.chars().next().is_none_or(char::is_whitespace)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 /// A line: the figure of one process, or its outcome if it has none.
 #[derive(Serialize)]
@@ -55,4 +138,33 @@ fn cell(text: &str) -> Cow<'_, str> {
         return format!("'{text}").into();
     }
     text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_names_is_escaped() {
+        for (text, expected) in [
+            (
+                "thread-brigade/same-cpu, 1.79 µs [1.77, 1.81]",
+                "thread-brigade/same-cpu, 1.79 µs [1.77, 1.81]",
+            ),
+            ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
+            ("a|b", "a\\|b"),
+            ("[x](http://y)", "[x]\\(http:\\//y)"),
+            ("![x][y]", "![x]\\[y]"),
+            ("[x]: /y", "[x]\\: /y"),
+            ("**a** _b_ `c` ~~d~~", "\\*\\*a\\*\\* \\_b\\_ \\`c\\` \\~\\~d\\~\\~"),
+            ("# a", "\\# a"),
+            ("1. a", "1\\. a"),
+            ("1.79", "1.79"),
+            ("a\nb", "a\\\\u000ab"),
+            ("&lt;", "&amp;lt;"),
+            ("www.x.y me@x.y", "www\\.x.y me&#64;x.y"),
+        ] {
+            assert_eq!(escape(text), expected);
+        }
+    }
 }

@@ -6,7 +6,6 @@ mod fixtures;
 pub mod formats;
 pub mod html;
 pub mod limits;
-pub mod markdown;
 #[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 pub mod page;
 #[expect(dead_code, reason = "pictures of the new rows will use the rest")]

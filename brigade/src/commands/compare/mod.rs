@@ -158,7 +158,7 @@ fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
         ComparisonFormat::Text => show::text::blocks(&blocks(comparison)),
         ComparisonFormat::Html => show::html::comparison(comparison),
-        ComparisonFormat::Markdown => show::markdown::blocks(&blocks(comparison)),
+        ComparisonFormat::Markdown => show::formats::blocks(&blocks(comparison)),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
     })
 }
