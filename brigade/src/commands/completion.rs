@@ -13,7 +13,7 @@ use clap_complete::engine::{
 use crate::commands::flags::Cli;
 use crate::manifest::Manifest;
 use crate::programs;
-use crate::store::saved_run::SavedRun;
+use crate::store::results::SavedRun;
 
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {

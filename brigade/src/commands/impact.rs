@@ -16,11 +16,11 @@ use crate::commands::{output, report};
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
 use crate::manifest::{ImpactPlan, Manifest};
-use crate::measure::signals::Signals;
+use crate::measure::process::Signals;
 use crate::show;
 use crate::show::verdict::{Verdict, verdict};
 use crate::store::environment::Environment;
-use crate::store::saved_run::SavedRun;
+use crate::store::results::SavedRun;
 
 /// Runs `brigade impact`.
 ///

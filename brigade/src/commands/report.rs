@@ -15,7 +15,7 @@ use crate::plan::Schedule;
 use crate::show;
 use crate::show::screen::{Style, screen};
 use crate::store::results;
-use crate::store::saved_run::SavedRun;
+use crate::store::results::SavedRun;
 
 /// Runs `brigade report`.
 ///

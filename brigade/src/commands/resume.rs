@@ -18,8 +18,8 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
 use crate::store::environment::Environment;
+use crate::store::results::SavedRun;
 use crate::store::results::{self, Folder, Repair, RunDescription};
-use crate::store::saved_run::SavedRun;
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.

@@ -15,16 +15,16 @@ use crate::commands::{exit_after, output};
 use crate::exit::{Exit, UsageError};
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{Executables, fingerprints};
+use crate::measure::invoke::reference;
 use crate::measure::invoke::{Job, command, invoke};
-use crate::measure::reference::reference;
-use crate::measure::signals::Signals;
+use crate::measure::process::Signals;
 use crate::plan::{self, Schedule, Turn};
 use crate::show::formats::markdown;
 use crate::show::html::html;
 use crate::store::environment::Environment;
 use crate::store::invocation::Invocation;
+use crate::store::results::SavedRun;
 use crate::store::results::{self, Folder, Procedure, RunDescription};
-use crate::store::saved_run::SavedRun;
 
 /// Runs `brigade run`.
 ///

@@ -18,7 +18,7 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
 use crate::measure::lock::Lock;
-use crate::measure::signals::Signals;
+use crate::measure::process::Signals;
 use crate::store::results::{self, CaseDetail, RunDescription};
 
 /// Files that the runner and a program with pipes open, with some to spare.

@@ -19,7 +19,7 @@ use crate::manifest::Case;
 use crate::manifest::program::Form;
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
-use crate::measure::signals::Signals;
+use crate::measure::process::Signals;
 use crate::show;
 use crate::show::trace::{PAIRS, Timeline};
 use crate::store::invocation::{Invocation, Outcome};

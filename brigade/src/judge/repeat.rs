@@ -8,7 +8,7 @@ use super::report::rows_of;
 use super::statistics::{CONFIDENCE, DEVIATE, Estimate, median, quantile, sorted};
 use crate::manifest::Manifest;
 use crate::store::invocation::Invocation;
-use crate::store::saved_run::SavedRun;
+use crate::store::results::SavedRun;
 
 /// The time of the reference work during a run, in nanoseconds: the median over the readings
 /// before its processes. `None` for a run without references.

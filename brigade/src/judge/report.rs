@@ -11,8 +11,8 @@ use super::row::{Other, Quantity, Row, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
 use crate::manifest::{Case, FigureSpec, Manifest};
 use crate::store::invocation::{Invocation, RecordedCase};
+use crate::store::results::SavedRun;
 use crate::store::results::Skipped;
-use crate::store::saved_run::SavedRun;
 
 /// Version of [`Report`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "2.0";

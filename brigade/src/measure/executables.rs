@@ -17,8 +17,8 @@ use crate::exit::{Interrupted, UsageError};
 use crate::manifest::program::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
+use crate::measure::process::Signals;
 use crate::measure::process::{self, Cause, last_line};
-use crate::measure::signals::Signals;
 use crate::programs;
 
 /// This binary, even if its file was replaced.

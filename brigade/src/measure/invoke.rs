@@ -24,8 +24,8 @@ use crate::manifest::program::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
+use crate::measure::process::Signals;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
-use crate::measure::signals::Signals;
 use crate::store::invocation::{Invocation, Outcome, Reference, SCHEMA_VERSION};
 
 /// The tolerated difference between two ways to compute a figure, as a share of it.

@@ -8,5 +8,3 @@ pub mod guest;
 pub mod invoke;
 pub mod lock;
 pub mod process;
-pub use invoke as reference;
-pub use process as signals;

@@ -5,8 +5,8 @@ use crate::manifest::Manifest;
 use crate::store::environment::Environment;
 use crate::store::fixtures::{self as sample, Sample};
 use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::SavedRun;
 use crate::store::results::{RUN_SCHEMA_VERSION, RunDescription, Skipped};
-use crate::store::saved_run::SavedRun;
 
 const MANIFEST: &str = r#"
     [programs.threads]

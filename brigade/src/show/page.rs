@@ -1,6 +1,7 @@
 //! A page: a report before it becomes text or Markdown, and the layout of
 //! tables.
 
+use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
 /// Width of a terminal.
@@ -117,8 +118,10 @@ impl Table {
         }
         let headings: Vec<String> =
             self.columns.iter().map(|(heading, _)| heading.clone()).collect();
-        let rows = std::iter::once(&headings).chain(&self.rows);
-        let text: String = rows.map(|row| self.line(row, &widths)).collect();
+        let escaped =
+            |row: &Vec<String>| row.iter().map(|cell| terminal::line(cell).into()).collect();
+        let rows = std::iter::once(headings).chain(self.rows.iter().map(escaped));
+        let text: String = rows.map(|row: Vec<String>| self.line(&row, &widths)).collect();
         text.replace(NO_BREAK_SPACE, " ")
     }
 

@@ -5,4 +5,3 @@ pub mod environment;
 pub(crate) mod fixtures;
 pub mod invocation;
 pub mod results;
-pub use results as saved_run;

@@ -17,7 +17,7 @@ use crate::judge::row::Row;
 use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::blocks;
-use crate::store::saved_run::SavedRun;
+use crate::store::results::SavedRun;
 
 /// Runs `brigade compare`.
 ///
