@@ -198,7 +198,7 @@ const PRINTED_EVERY: Duration = Duration::from_secs(30);
 impl Progress {
     /// Its bar counts from 0 to 1000.
     fn new() -> Self {
-        let style = ProgressStyle::with_template("{percent:>3} % {bar:20} {wide_msg}{prefix}");
+        let style = ProgressStyle::with_template("{percent:>3} % {bar:16} {wide_msg}{prefix}");
         let bar = ProgressBar::new(1000).with_style(style.expect("the template is well-formed"));
         Self { bar, printed: Instant::now(), figures_at: None }
     }

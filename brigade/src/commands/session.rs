@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
         Ok(Self { manifest, capabilities, signals, _lock: lock })
     }
 
-    /// The programs of `cases`, built unless the flags forbid it.
+    /// The programs of `cases`, built first.
     ///
     /// # Errors
     /// As [`executables::executables`].
@@ -59,7 +59,7 @@ impl<'a> Session<'a> {
     /// As [`Session::binaries`].
     pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Executables> {
         let Self { manifest, capabilities, signals, .. } = self;
-        executables::executables(manifest, names, true, capabilities, signals)
+        executables::executables(manifest, names, capabilities, signals)
     }
 }
 

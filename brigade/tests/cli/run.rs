@@ -18,16 +18,8 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
     let bench = Bench::new(&["a", "b", "c"], &format!("echo '{RECORD}'"));
     let ended = bench.ends(&["run", "--name", "here", "--seed", "7"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let lines: Vec<&str> = ended.stdout.lines().collect();
-    let [.., line, last_line] = &lines[..] else { panic!() };
-    assert!(line.contains("3 rounds, seed 7"), "{line}");
-    assert!(last_line.starts_with("records in "), "{last_line}");
-    assert!(last_line.ends_with("-here"), "{last_line}");
-    let page = fs::read_to_string(bench.result_folders()[0].join("report.md")).unwrap();
-    for text in [&ended.stdout, &page] {
-        let count = text.lines().filter(|line| line.contains("Measured on: ")).count();
-        assert_eq!(count, 1, "{text}");
-    }
+    assert!(bench.result_folders()[0].display().to_string().ends_with("-here"));
+    assert_eq!(bench.json("run.json")["seed"], 7);
 
     let records = bench.records();
     assert_eq!(records.len(), 9);
@@ -116,11 +108,8 @@ fn every_outcome_of_a_program_is_a_record() {
         let error = record["error"].as_str().unwrap();
         assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
         assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
-        let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            said.contains(&format!("- a: 1 {outcome}, of 1 started; first: {error}")),
-            "{ended:?}"
-        );
+        let printed = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(printed.contains(&format!("a: 1 {outcome}: {error}")), "{ended:?}");
         // Paths can have any length.
         let place = bench.path("").display().to_string();
         let mut words = ended.stdout.lines().filter(|line| !line.contains(&place));
@@ -212,7 +201,6 @@ fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
     assert_eq!(line["outcome"], "failed", "{reason}");
     let error = line["error"].as_str().unwrap();
     assert!(error.contains(reason), "{error:?} does not contain {reason:?}");
-    assert!(ended.stdout.contains("- a: 1 failed, of 1 started; first: "), "{ended:?}");
     assert!(!error.contains('\n'), "{error:?}");
 }
 
