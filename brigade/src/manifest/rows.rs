@@ -1,4 +1,4 @@
-//! What reports, `brigade advise`, `brigade impact` and `brigade limits` ask of the cases.
+//! What reports, `brigade advise` and `brigade impact` ask of the cases.
 
 use std::collections::BTreeMap;
 
