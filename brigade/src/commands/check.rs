@@ -95,14 +95,17 @@ fn judge(case: &Case, invocation: &Invocation) -> Finding {
 /// Verifies that a consistent record matches the requested size.
 fn verify(case: &Case, record: &Record) -> Result<(), String> {
     let principal = record.principal().ok_or("has no measurement")?;
-    for (flag, found) in [
-        ("--tasks", record.tasks),
-        ("--iters", record.iterations),
-        ("--iters", principal.count),
-        ("--warmups", record.warmups),
+    let number = |words: &[String], flag: &str| -> Option<u64> {
+        words.iter().skip_while(|word| *word != flag).nth(1)?.parse().ok()
+    };
+    let rings = number(&case.flags, "--rings").unwrap_or(1);
+    for (flag, times, found) in [
+        ("--tasks", rings, record.tasks),
+        ("--iters", 1, record.iterations),
+        ("--iters", 1, principal.count),
+        ("--warmups", 1, record.warmups),
     ] {
-        let value = case.check.iter().skip_while(|word| *word != flag).nth(1);
-        let expected = value.and_then(|value| value.parse().ok()).unwrap_or(found);
+        let expected = number(&case.check, flag).map_or(found, |number| number * times);
         if expected != found {
             return Err(format!("reports {found} for {flag} {expected}"));
         }

@@ -12,7 +12,7 @@ use super::program::TaskKind;
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
 
 /// How `brigade check` runs a program without a size of its own.
-const CHECK: &str = "--tasks 20 --iters 20 --warmups 2";
+const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
 
 /// The time-out of an invocation, in seconds.
 const TIMEOUT_SECONDS: u64 = 60;
