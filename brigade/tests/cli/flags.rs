@@ -42,10 +42,6 @@ fn wrong_flags_are_reported_on_one_line() {
             "invalid value 'x' for '--seed <N>': use a whole number, 0 or more \
              (try 'brigade run --help')",
         ),
-        (
-            &["limits", "--tasks", "0"],
-            "invalid value '0' for '--tasks <N>': use 1 or more (try 'brigade limits --help')",
-        ),
         (&["impact"], "impact: name a process, --pid PID, or a command, -- COMMAND"),
         (
             &["run", "--name", "a/b"],

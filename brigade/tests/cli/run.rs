@@ -29,7 +29,8 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
         assert_eq!(cases, BTreeSet::from(["a", "b", "c"]));
     }
     assert!(records.iter().all(|record| record["outcome"] == "measured"));
-    assert_eq!(records[0]["record"], serde_json::from_str::<Value>(RECORD).unwrap());
+    let of_a = records.iter().find(|record| record["case"] == "a").unwrap();
+    assert_eq!(of_a["record"], serde_json::from_str::<Value>(RECORD).unwrap());
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn every_outcome_of_a_program_is_a_record() {
         assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
         assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
         let printed = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(printed.contains(&format!("a: 1 {outcome}: {error}")), "{ended:?}");
+        assert!(printed.contains(error), "{ended:?}");
         // Paths can have any length.
         let place = bench.path("").display().to_string();
         let mut words = ended.stdout.lines().filter(|line| !line.contains(&place));
