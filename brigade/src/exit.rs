@@ -59,6 +59,8 @@ impl Exit {
             Self::Interrupted
         } else if cause.is::<UsageError>() {
             Self::Usage
+        } else if cause.is::<failure::Unavailable>() {
+            Self::Limit
         } else {
             Self::Failed
         }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use harness::trace::{Trace, Way};
 use nix::unistd::geteuid;
 
+use crate::invocation::Invocation;
 use crate::{Program, skip};
 
 /// A shell that starts the program as the user who owns nothing.
@@ -14,34 +15,29 @@ const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-grou
 /// Every switch that the kernel counts is among the records, and every lap stops at the tasks
 /// in turn, as root and as an ordinary user.
 pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
     for nobody in [false, true] {
         if nobody && !geteuid().is_root() {
             skip(&format!("{} --trace as another user", program.name), "needs root");
-            continue;
+        } else if let Some(trace) = traced_by(program.short(), nobody) {
+            check(&trace);
         }
-        let path = folder.path().join(if nobody { "nobody" } else { "self" });
-        let run = program.short().and(&["--trace", path.to_str().expect("UTF-8")]);
-        let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
-        if matches!(run.code, Some(3 | 126 | 127)) {
-            skip(&format!("{} --trace", program.name), run.complaints()[0]);
-            continue;
-        }
-        let _ = run.succeeded();
-        let text = fs::read_to_string(&path).expect("the trace");
-        check(&serde_json::from_str(&text).expect("a trace"));
     }
 }
 
 /// The trace of a run with these flags, whose switches are those that the kernel counts; `None` if
 /// it refuses.
 pub fn traced(program: &Program, flags: &[&str]) -> Option<Trace> {
+    traced_by(program.with(flags), false)
+}
+
+fn traced_by(run: Invocation, nobody: bool) -> Option<Trace> {
     let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
     let path = folder.path().join("trace");
-    let run = program.run(&[flags, &["--trace", path.to_str().expect("UTF-8")]].concat());
-    if run.code == Some(3) {
-        skip(&format!("{} --trace", program.name), run.complaints()[0]);
+    let run = run.and(&["--trace", path.to_str().expect("UTF-8")]);
+    let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
+    if matches!(run.code, Some(3 | 126 | 127)) {
+        skip("--trace", run.complaints()[0]);
         return None;
     }
     let _ = run.succeeded();
@@ -61,15 +57,14 @@ fn check(trace: &Trace) {
         assert_eq!(tasks(number), of_first);
         assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
     }
-    check_spans(trace);
 }
 
 fn check_spans(trace: &Trace) {
     for span in &trace.spans {
-        let leaves = trace.switches.iter().filter(|switch| {
-            let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;
-            switch.own && switch.way != Way::In && within
-        });
+        let leaves = trace
+            .switches
+            .iter()
+            .filter(|switch| switch.own && switch.way != Way::In && span.has(switch.at_ns));
         assert_eq!(leaves.count() as u64, span.counted, "{span:?}");
     }
 }

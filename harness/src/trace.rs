@@ -64,9 +64,6 @@ pub struct Trace {
     pub switches: Vec<Switch>,
     /// Names of other processes' threads.
     pub names: BTreeMap<u32, String>,
-    /// Moments at which the runner saw that a signal had stopped this process.
-    #[serde(default)]
-    pub stops: Vec<u64>,
 }
 
 /// One lap: where the token was, from the driver back to the driver. Or one wake-up: when it was
@@ -103,12 +100,16 @@ pub struct RecordedSpan {
     pub ended_ns: u64,
     /// `nvcsw` + `nivcsw` of this process.
     pub counted: u64,
-    /// CPU time of this process from the start to the end of the last lap.
-    #[serde(default)]
-    pub cpu_ns: Option<u64>,
     /// How often the quotas of control groups stopped this process (`nr_throttled`), and for
     /// how long in nanoseconds, if they say.
     pub throttled: Option<[u64; 2]>,
+}
+
+impl RecordedSpan {
+    /// Whether this moment is in it.
+    pub fn has(&self, at_ns: u64) -> bool {
+        (self.begun_ns..=self.ended_ns).contains(&at_ns)
+    }
 }
 
 /// The kernel's record of a thread that took a CPU or left it.
@@ -347,13 +348,12 @@ impl Recorder {
     /// but does not count it.
     pub fn end_batch(&mut self) {
         let Some((begun_ns, before, throttled_before)) = self.begun.take() else { return };
-        let used = Counters::own().since(before);
         self.laps = 0;
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
-        let (counted, cpu_ns) = (after.since(before).switches(), used.user_ns + used.system_ns);
+        let counted = after.since(before).switches();
         let throttled = used_up(throttled_before);
-        let span = RecordedSpan { begun_ns, ended_ns, counted, cpu_ns: Some(cpu_ns), throttled };
+        let span = RecordedSpan { begun_ns, ended_ns, counted, throttled };
         self.drain(std::process::id(), &[span]);
         self.trace.spans.push(span);
     }
@@ -365,12 +365,12 @@ impl Recorder {
 
     /// Ends recording, and takes out the records of process `own` in these spans.
     fn drain(&mut self, own: u32, spans: &[RecordedSpan]) {
-        let is_in = |at: u64| spans.iter().any(|of| of.begun_ns <= at && at <= of.ended_ns);
         let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {
-                let of = switches(record, own)?.into_iter().filter(|of| is_in(of.at_ns));
-                self.trace.switches.extend(of);
+                let mut found = switches(record, own)?;
+                found.retain(|of| spans.iter().any(|span| span.has(of.at_ns)));
+                self.trace.switches.extend(found);
             }
             Ok(())
         });

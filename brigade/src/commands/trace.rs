@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use harness::cpus;
 use harness::failure::Unavailable;
 use harness::record::Record;
@@ -21,9 +21,11 @@ use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;
 use crate::show;
-use crate::show::trace::{PAIRS, Timeline};
+use crate::show::trace::View;
 use crate::store::invocation::{Invocation, Outcome};
 
+/// The number of processes with tracing, and of those without.
+const PAIRS: usize = 3;
 /// How long each process measures before it traces.
 const SECONDS: [&str; 2] = ["--max-time", "0.05"];
 /// A guest traces all of its laps.
@@ -32,27 +34,22 @@ const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
 /// Runs `brigade trace`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the program fails, records were lost, or
-/// something cannot be written.
+/// When the flags or the manifest are wrong, the kernel refuses, the program fails, records were
+/// lost, or something cannot be written.
 pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let manifest = flags.programs.manifest()?;
     let case = manifest.chosen(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest)?;
     let binaries = session.binaries(&[case])?;
     if let Some(reason) = session.capabilities.missing_for(case) {
-        return skip(case, &reason);
+        return Err(Unavailable(reason).into());
     }
     let (mut plain, mut traces) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
         let (binary, signals) = (&binaries[&case.program], &mut session.signals);
-        let pair = run(case, binary, &SECONDS.map(str::to_owned), signals)
-            .and_then(|plain| Ok((plain, traced(case, binary, &SECONDS, signals)?)));
-        let (bare, trace) = match pair.map_err(anyhow::Error::downcast) {
-            Ok(pair) => pair,
-            Err(Ok(Unavailable(reason))) => return skip(case, &reason),
-            Err(Err(error)) => return Err(error),
-        };
-        let blame = Blame::of(&trace).map_err(anyhow::Error::msg)?;
+        let bare = run(case, binary, &SECONDS.map(str::to_owned), signals)?;
+        let trace = traced(case, binary, &SECONDS, signals)?;
+        let blame = Blame::of(&trace)?;
         plain.extend(bare.record.as_ref().and_then(Record::principal).cloned());
         traces.push((trace, blame));
     }
@@ -63,27 +60,22 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     let plain: Vec<f64> = plain.iter().map(|laps| laps.ns_per_operation).collect();
     // A lock is taken more often than it changes hands.
     let plain_ns = median(&plain).filter(|_| operation != "acquisition");
-    let shown = Timeline::new([&case.name, hop], trace, blame);
+    let view = View::new([&case.name, hop], trace, blame);
     if let Some(path) = &flags.svg {
-        output::write(path, &shown.file())?;
+        output::write(path, &view.picture())?;
     }
     if let Some(path) = &flags.events {
-        output::write(path, &serde_json::to_string(&shown.events())?)?;
+        output::write(path, &serde_json::to_string(&view.events())?)?;
     }
-    output::print(&show::text::blocks(&shown.blocks(plain_ns)))?;
+    output::print(&show::text::blocks(&view.blocks(plain_ns)))?;
     Ok(Exit::Done)
-}
-
-fn skip(case: &Case, reason: &str) -> anyhow::Result<Exit> {
-    output::print(&format!("{}: skipped: {reason}\n", case.name))?;
-    Ok(Exit::Limit)
 }
 
 /// The trace of a process of `case` with these flags.
 ///
 /// # Errors
 /// [`Unavailable`] if tracing is denied; if the process fails or records are lost.
-pub fn traced(
+fn traced(
     case: &Case,
     binary: &Executable,
     flags: &[impl AsRef<str>],
@@ -99,12 +91,16 @@ pub fn traced(
     let flags = flags.chain(GUEST_LAPS.into_iter().filter(|_| is_guest));
     let flags: Vec<String> = flags.map(str::to_owned).collect();
     let invocation = run(case, binary, &flags, signals)?;
+    ensure!(
+        invocation.stopped_ns.is_none_or(|ns| ns == 0),
+        "a signal stopped {} while it traced: trace it again",
+        case.name
+    );
     let text = fs::read_to_string(&file).context("reading the trace")?;
     let mut trace: Trace = serde_json::from_str(&text).context("reading the trace")?;
     if let Some(recorder) = recorder {
         recorder.complete(&mut trace)?;
     }
-    trace.stops = invocation.stops_ns;
     Ok(trace)
 }
 

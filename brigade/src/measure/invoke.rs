@@ -108,7 +108,6 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
         command: [job.under.iter().map(|word| without_place(word)).collect(), words].concat(),
         stopped_ns: ended.as_ref().map(|ended| nanoseconds(ended.stopped)),
-        stops_ns: ended.as_ref().map_or_else(Vec::new, |ended| ended.stops_ns.clone()),
         outcome,
         interrupted,
         exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
@@ -439,7 +438,6 @@ mod tests {
             cause: Cause::Itself,
             duration: Duration::from_secs(2),
             stopped: Duration::ZERO,
-            stops_ns: Vec::new(),
             stdout: stdout.into(),
             stderr: stderr.into(),
         }

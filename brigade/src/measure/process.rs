@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::clock;
 use harness::system_files::SystemFiles;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -52,8 +51,6 @@ pub struct Ended {
     pub duration: Duration,
     /// How much of that time a signal had stopped it.
     pub stopped: Duration,
-    /// Moments at which it was seen to be stopped.
-    pub stops_ns: Vec<u64>,
     /// Its standard output, at most [`STDOUT_BOUND`] bytes.
     pub stdout: Vec<u8>,
     /// The end of its standard error.
@@ -134,7 +131,6 @@ struct Running {
     /// Since when a signal has stopped it, and the length of earlier stops.
     stopped_at: Option<Instant>,
     stopped: Duration,
-    stops_ns: Vec<u64>,
     stdout: Capture,
     stderr: Capture,
     /// See [`tie_to_runner`].
@@ -153,7 +149,6 @@ impl Running {
             cause: Cause::Itself,
             stopped_at: None,
             stopped: Duration::ZERO,
-            stops_ns: Vec::new(),
             stdout: Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?,
             stderr: Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?,
             child,
@@ -200,7 +195,6 @@ impl Running {
         while let Ok(status) = waitid(Id::Pid(self.group), flags) {
             match status {
                 WaitStatus::Stopped(..) => {
-                    self.stops_ns.push(clock::now());
                     self.stopped_at.get_or_insert_with(Instant::now);
                 }
                 WaitStatus::Continued(_) => self.end_stop(),
@@ -272,7 +266,6 @@ impl Running {
             cause: self.cause,
             duration,
             stopped: self.stopped,
-            stops_ns: self.stops_ns,
             stdout: self.stdout.finish()?,
             stderr: self.stderr.finish()?,
         })

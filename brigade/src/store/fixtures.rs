@@ -119,7 +119,6 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
         error: None,
         record: None,
         stopped_ns: None,
-        stops_ns: Vec::new(),
         reference: None,
     }
 }

@@ -29,9 +29,6 @@ pub struct Invocation {
     pub duration_ns: u64,
     /// How much of that time a signal had stopped it, in nanoseconds; `null` in older records.
     pub stopped_ns: Option<u64>,
-    /// Moments at which the runner saw it stopped.
-    #[serde(skip)]
-    pub stops_ns: Vec<u64>,
     /// The program's name and flags, to repeat this invocation.
     pub command: Vec<String>,
     /// Its outcome.
