@@ -230,6 +230,8 @@ pub enum Format {
     Text,
     /// One HTML page
     Html,
+    /// The first screen as a picture
+    Svg,
     /// Markdown
     Markdown,
     /// JSON, as in report.schema.json

@@ -472,7 +472,8 @@ mod tests {
         let (queued, preempted) =
             ([(Queued, 55), (Switching, 5)], [(Preempted, 55), (Switching, 5)]);
         // The stops, the switches, whether all are seen, the quota's time, and the gap.
-        let cases: [(_, &[Switch], bool, u64, &[(Part, u64)]); 14] = [
+        type Case<'a> = ([Stop; 2], &'a [Switch], bool, u64, &'a [(Part, u64)]);
+        let cases: [Case; 14] = [
             (near, &[left, comes(0)], true, 0, &[(Switching, 60)]),
             (near, &[left, comes(0)], false, 0, &[(Switching, 60)]),
             (far, &[&[waits, idle][..], &wakes].concat(), true, 0, &[(Asleep, 60)]),

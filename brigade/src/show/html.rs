@@ -6,21 +6,20 @@ use serde::Serialize;
 
 use super::comparison::blocks as blocks_of_comparison;
 use super::page::{Block, Table};
+use super::picture::TITLE;
+use super::plot;
 use super::report::below;
 use super::screen::{answers, machine};
-use super::svg::{STYLE, escape};
+use super::svg::{Picture, STYLE, escape};
 use super::verdict::{Verdict, verdict};
 use crate::judge::compare::Comparison;
 use crate::judge::report::Report;
-
-/// The title of a page of the first screen.
-const TITLE: &str = "What concurrency costs on this machine";
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
 
 /// The SHA-256 of `page.js`: the page's policy allows only that script.
-const SCRIPT_HASH: &str = "sha256-RMjJ4pQCx0vWaEUHLDMlH/tr0zb6QK7X1mP6koTmiKs=";
+const SCRIPT_HASH: &str = "sha256-45uh0wlMI2MsTv73raQ8kzZf7Uak3gyamKyqZ6JGV5w=";
 
 /// The page of a report.
 pub fn html(report: &Report) -> String {
@@ -33,18 +32,19 @@ pub fn html(report: &Report) -> String {
     blocks.push(Block::Heading(2, "How to repeat it".to_owned()));
     blocks.push(Block::Paragraph(format!("A run of {}", run.started_at)));
     blocks.push(Block::Code(run.command.join(" ")));
-    page([&run.name, &heading], &head, &blocks, report)
+    page([&run.name, &heading], &head, &blocks, Some(report), report)
 }
 
-/// The machine, the verdict and the answers.
+/// The machine, the verdict, the pictures and the answers.
 fn first_screen(report: &Report) -> String {
     let Verdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
     let [machine, text] = [&machine(&report.run), &text].map(|of| escape(of));
     let answers = element(&Block::Items(answers(report)));
+    let pictures = figures(&plot::screen(&report.screen));
     format!(
         "<p class=\"machine\">{machine}</p>\n\
-         <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n{answers}"
+         <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n{pictures}{answers}"
     )
 }
 
@@ -54,44 +54,46 @@ pub fn comparison(comparison: &Comparison) -> String {
     blocks.extend(blocks_of_comparison(comparison));
     let [baseline, candidate] = &comparison.sides;
     let title = format!("{} against {}", candidate.records, baseline.records);
-    page([&title, &title], "", &blocks, comparison)
+    page([&title, &title], "", &blocks, None, comparison)
 }
 
-/// A page with a heading, the text below it, these blocks, and `value` embedded.
+/// A page with a heading, the text below it, these blocks, and `value` embedded. Plots are of
+/// `report`.
 fn page(
     [title, title_of_page]: [&str; 2],
     head: &str,
     blocks: &[Block],
+    report: Option<&Report>,
     value: &impl Serialize,
 ) -> String {
-    let mut contents = String::new();
-    let mut main = Vec::new();
+    let (mut contents, mut main) = (String::new(), String::new());
     let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
     for section in sections {
         let [Block::Heading(_, heading), rest @ ..] = section else { continue };
-        let group = rest.iter().find_map(|block| match block {
-            Block::Plots(group) => Some(group.as_str()),
-            _ => None,
+        let at = rest.iter().position(|block| matches!(block, Block::Plots(_)));
+        let group = at.and_then(|at| {
+            let Block::Plots(name) = &rest[at] else { return None };
+            Some((at, name, report?.groups.iter().find(|group| group.name == *name)?))
         });
-        let id = match group {
-            Some("") => "group-other".to_owned(),
-            Some(group) => format!("group-{group}"),
-            None => slug(heading),
+        let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
+        let (id, body) = match group {
+            None => (slug(heading), elements(rest)),
+            Some((at, name, group)) => {
+                let [before, after] = [&rest[..at], &rest[at + 1..]].map(elements);
+                let tables = format!("<details>\n<summary>Tables</summary>\n{after}</details>\n");
+                let name = if name.is_empty() { "other" } else { name };
+                (format!("group-{name}"), before + &figures(&plot::group(group)) + &tables)
+            }
         };
         let [id, heading] = [&*id, heading].map(escape);
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
         // The heading may repeat the page's title.
         let hidden = if heading == escape(title_of_page) { " hidden" } else { "" };
-        main.push(format!(
-            "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{}</section>\n",
-            rest.iter().map(element).collect::<String>()
-        ));
+        main += &format!(
+            "<section>\n<h2 id=\"{id}\"{hidden}><a href=\"#{id}\">{heading}</a></h2>\n{body}\
+             </section>\n"
+        );
     }
-    let legend = String::new();
-    // Without a picture, the page begins with its first plots.
-    let first = usize::from(!head.is_empty() && !head.contains("<svg")).min(main.len());
-    let (first, rest) = main.split_at(first);
-    let [first, rest] = [first, rest].map(<[String]>::concat);
     let [title, heading] = [title, title_of_page].map(escape);
     let title = if title == heading { title } else { format!("{heading} {title}") };
     let page = format!(
@@ -102,11 +104,11 @@ fn page(
          style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
          form-action 'none'\">\n\
          <title>{title}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{heading}</h1>\n{head}</header>\n<main>\n{first}\
-         <nav aria-label=\"Contents\">\n<ul>\n{contents}</ul></nav>\n{legend}\
+         <header>\n<h1>{heading}</h1>\n{head}</header>\n<main>\n\
+         <nav aria-label=\"Contents\">\n<ul>\n{contents}</ul></nav>\n\
          <p class=\"tools\" hidden><label>Show cases with \
          <input type=\"search\" id=\"filter\" placeholder=\"part of a name\"></label></p>\n\
-         {rest}</main>\n\
+         {main}</main>\n\
          <footer><p><code>brigade report</code> shows the records of a run; Brigade's \
          <code>docs/</code> explain terms and method.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n\
@@ -114,6 +116,12 @@ fn page(
         embedded(value)
     );
     terminal::text(&page).into_owned()
+}
+
+/// Pictures next to each other, as many as fit.
+fn figures(pictures: &[Picture]) -> String {
+    let figures: String = pictures.iter().map(Picture::figure).collect();
+    format!("<div class=\"pictures\">\n{figures}</div>\n")
 }
 
 /// A heading as a URL fragment.

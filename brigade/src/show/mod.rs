@@ -6,13 +6,13 @@ mod fixtures;
 pub mod formats;
 pub mod html;
 pub mod limits;
-#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 pub mod page;
-#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
+pub mod picture;
+mod plot;
 pub mod quantity;
 pub mod report;
+mod scale;
 pub mod screen;
-#[expect(dead_code, reason = "pictures of the new rows will use the rest")]
 mod svg;
 pub mod text;
 pub mod trace;

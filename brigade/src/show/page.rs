@@ -47,17 +47,9 @@ pub enum Side {
 pub struct Table {
     columns: Vec<(String, Side)>,
     rows: Vec<Vec<String>>,
-    /// Whether it may be wider than a terminal.
-    grows: bool,
 }
 
 impl Table {
-    /// An empty table with these headings. The first column holds names.
-    pub fn new(columns: &[(&str, Side)]) -> Self {
-        let columns = columns.iter().map(|(heading, side)| ((*heading).to_owned(), *side));
-        Self { columns: columns.collect(), rows: Vec::new(), grows: false }
-    }
-
     /// An empty table with headings separated by `|`. Headings of figures begin
     /// with `>`.
     pub fn of(headings: &str) -> Self {
@@ -65,18 +57,7 @@ impl Table {
             Some(heading) => (heading.to_owned(), Side::Right),
             None => (heading.to_owned(), Side::Left),
         };
-        Self { columns: headings.split('|').map(column).collect(), rows: Vec::new(), grows: false }
-    }
-
-    /// Lets the table be wider than a terminal.
-    pub fn growing(self) -> Self {
-        Self { grows: true, ..self }
-    }
-
-    /// Adds a column to a table without rows.
-    pub fn and(mut self, heading: &str, side: Side) -> Self {
-        self.columns.push((heading.to_owned(), side));
-        self
+        Self { columns: headings.split('|').map(column).collect(), rows: Vec::new() }
     }
 
     /// The headings, and whether their columns are right-aligned.
@@ -106,16 +87,13 @@ impl Table {
             (0..self.columns.len()).map(|column| self.width(column)).collect();
         if let [others @ .., last] = widths.as_mut_slice()
             && matches!(self.columns.last(), Some((_, Side::Left)))
-            && !self.grows
         {
             let others: usize = others.iter().map(|width| width + 1).sum();
             *last = COLUMNS.saturating_sub(others).max(FEWEST_FILLED).min(*last);
         }
         let others: usize = widths[1..].iter().map(|width| width + 1).sum();
         let names = COLUMNS.saturating_sub(others).max(width(&self.columns[0].0));
-        if !self.grows {
-            widths[0] = widths[0].min(names);
-        }
+        widths[0] = widths[0].min(names);
         let headings: Vec<String> =
             self.columns.iter().map(|(heading, _)| heading.clone()).collect();
         let escaped =
@@ -209,8 +187,7 @@ mod tests {
     use super::*;
 
     fn table(names: [&str; 3]) -> Table {
-        let mut table =
-            Table::new(&[("case", Side::Left), ("time", Side::Left), ("n", Side::Right)]);
+        let mut table = Table::of("case|time|>n");
         for (name, count) in names.into_iter().zip(["5", "13", "6"]) {
             table.push(vec![name.to_owned(), "1.79 µs [1.77, 1.81]".to_owned(), count.to_owned()]);
         }

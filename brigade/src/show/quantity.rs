@@ -42,12 +42,6 @@ pub fn duration(ns: f64) -> String {
     format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
 }
 
-/// `ns` nanoseconds as an axis label, such as `10 µs`.
-pub fn tick(ns: f64) -> String {
-    let unit = Unit::of(ns);
-    format!("{}{NO_BREAK_SPACE}{}", brief(ns / unit.ns), unit.symbol)
-}
-
 /// `value` with three significant digits, without trailing zeros.
 pub fn brief(value: f64) -> String {
     let digits = three_digits(value);

@@ -51,27 +51,6 @@ impl Scale {
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
-
-    /// As many labels of ticks as fit above or below an axis of `width` columns; the last may end
-    /// two columns behind it.
-    pub fn labels(&self, width: usize, show: impl Fn(f64) -> String) -> String {
-        let mut labels = String::new();
-        for tick in &self.ticks {
-            let label = show(*tick);
-            let at = self.column(*tick, width);
-            let used = labels.chars().count();
-            if at >= used + usize::from(used > 0) && at + label.chars().count() <= width + 2 {
-                labels += &" ".repeat(at - used);
-                labels += &label;
-            }
-        }
-        format!("{labels:<width$}")
-    }
-
-    /// The column of a value on an axis of `width` columns.
-    pub fn column(&self, value: f64, width: usize) -> usize {
-        (self.share(value) * (width - 1) as f64).round() as usize
-    }
 }
 
 /// Round values between these: 1, 2 and 5 times powers of ten, or equal steps

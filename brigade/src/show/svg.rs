@@ -19,7 +19,7 @@ pub struct Picture {
     /// How to read it, in a sentence or two.
     pub description: String,
     /// Coloured classes, each with its meaning.
-    pub legend: Vec<(String, String)>,
+    pub legend: Vec<(&'static str, String)>,
     /// Its height in pixels.
     pub height: f64,
     /// Its elements.
@@ -29,17 +29,14 @@ pub struct Picture {
 impl Picture {
     /// The picture as an HTML figure.
     pub fn figure(&self) -> String {
-        let sign = |(class, words): &(String, String)| {
+        let sign = |(class, words): &(&str, String)| {
             format!("<li class=\"{class}\">{}</li>", escape(words))
         };
         let signs: String = self.legend.iter().map(sign).collect();
-        let legend = match &*signs {
-            "" => signs,
-            signs => format!(" <ul class=\"legend\">{signs}</ul>"),
-        };
         format!(
-            "<figure><figcaption>{}{legend}</figcaption>\n<svg class=\"plot\" role=\"img\" \
-             aria-label=\"{}\" width=\"100%\" height=\"{}\">{}</svg>\n</figure>\n",
+            "<figure><figcaption>{}</figcaption>\n<svg class=\"plot\" role=\"img\" \
+             aria-label=\"{}\" width=\"100%\" height=\"{}\">{}</svg>\n\
+             <ul class=\"legend\">{signs}</ul></figure>\n",
             escape(&self.description),
             escape(&self.title),
             number(self.height),
@@ -48,23 +45,21 @@ impl Picture {
     }
 }
 
-/// The picture as a file of this size in pixels, with margins and `around` drawn around it.
-pub fn file(of: &Picture, [width, height]: [f64; 2], [x, y]: [f64; 2], around: &str) -> String {
+/// Elements within another picture, at this place and of this size in pixels.
+pub fn placed(body: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) -> String {
+    let [x, y, width, height] = [x, y, width, height].map(number);
+    format!("<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{body}</svg>\n")
+}
+
+/// A file of this size in pixels with these elements.
+pub fn file([title, description]: [&str; 2], [width, height]: [f64; 2], body: &str) -> String {
+    let ([title, description], [width, height]) =
+        ([title, description].map(escape), [width, height].map(number));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" \
-         viewBox=\"0 0 {0} {1}\" class=\"plot\" role=\"img\" aria-label=\"{2}\">\n\
-         <title>{2}</title><desc>{3}</desc><style>\n{STYLE}</style>\n\
-         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{around}\
-         <svg x=\"{4}\" y=\"{5}\" width=\"{6}\" height=\"{7}\">{8}</svg>\n</svg>\n",
-        number(width),
-        number(height),
-        escape(&of.title),
-        escape(&of.description),
-        number(x),
-        number(y),
-        number(width - 2.0 * x),
-        number(of.height),
-        of.body,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" class=\"plot\" role=\"img\" aria-label=\"{title}\">\n\
+         <title>{title}</title><desc>{description}</desc><style>\n{STYLE}</style>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
     )
 }
 
@@ -83,7 +78,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A number with at most one decimal.
-pub fn number(value: f64) -> String {
+fn number(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
     // Adding 0 turns a rounded -0 into 0.
     format!("{}", (value * 10.0).round() / 10.0 + 0.0)
@@ -96,43 +91,13 @@ fn across(share: f64) -> String {
 }
 
 pub fn text(share: f64, y: f64, anchor: Anchor, class: &str, text: &str) -> String {
-    noted(share, y, anchor, class, [text, ""])
-}
-
-/// Text some pixels to the right of a share of the width.
-pub fn shifted(at: (f64, f64), y: f64, anchor: Anchor, class: &str, words: &str) -> String {
-    let (share, pixels) = at;
-    let moved = format!("<text dx=\"{}\" ", number(pixels));
-    text(share, y, anchor, class, words).replacen("<text ", &moved, 1)
-}
-
-/// Text and a note after it; a narrow page omits the note.
-pub fn noted(share: f64, y: f64, anchor: Anchor, class: &str, [text, note]: [&str; 2]) -> String {
     let anchor = match anchor {
         Anchor::Start => "",
         Anchor::Middle => " text-anchor=\"middle\"",
         Anchor::End => " text-anchor=\"end\"",
     };
-    let note = match note {
-        "" => String::new(),
-        note => format!("<tspan class=\"note\" dx=\"8\">{}</tspan>", escape(note)),
-    };
     let (x, y, text) = (across(share), number(y), escape(text));
-    format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}{note}</text>")
-}
-
-/// Text at the left edge; a narrow page shows what fits into `pixels`.
-pub fn shortened(y: f64, class: &str, words: &str, pixels: f64) -> String {
-    let head = cut(words, pixels);
-    let plain = text(0.0, y, Anchor::Start, class, words);
-    if head == words {
-        return plain;
-    }
-    let head = head.trim_end_matches('…');
-    let rest = escape(&words[head.len()..]);
-    let rest = format!("{}<tspan class=\"note name\">{rest}</tspan></text>", escape(head));
-    let start = plain.find('>').map_or(0, |at| at + 1);
-    format!("{}{rest}", &plain[..start])
+    format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>")
 }
 
 pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
@@ -143,13 +108,11 @@ pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
 
 /// A rectangle between two shares of the width, from `y` down.
 pub fn rectangle([from, to]: [f64; 2], y: f64, height: f64, class: &str, title: &str) -> String {
+    let ([x, width], [y, height]) =
+        ([from, (to - from).max(0.0)].map(across), [y, height].map(number));
+    let title = titled(title);
     format!(
-        "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>",
-        across(from),
-        number(y),
-        across((to - from).max(0.0)),
-        number(height),
-        titled(title)
+        "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{title}</rect>"
     )
 }
 
@@ -167,19 +130,15 @@ pub fn group(case: &str, class: &str, elements: &str) -> String {
 
 /// An element's tooltip; empty without words.
 fn titled(words: &str) -> String {
-    if words.is_empty() {
-        return String::new();
+    match words {
+        "" => String::new(),
+        words => format!("<title>{}</title>", escape(words).replace(NO_BREAK_SPACE, " ")),
     }
-    format!("<title>{}</title>", escape(words).replace(NO_BREAK_SPACE, " "))
 }
 
 /// As much of a text as fits into `pixels`.
 pub fn cut(text: &str, pixels: f64) -> String {
-    clipped(text, (pixels / CHARACTER) as usize)
-}
-
-/// A text of at most this many characters, the last of which tells that it goes on.
-pub fn clipped(text: &str, most: usize) -> String {
+    let most = (pixels / CHARACTER) as usize;
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -196,12 +155,13 @@ mod tests {
         let picture = Picture {
             title: hostile.to_owned(),
             description: hostile.to_owned(),
-            legend: vec![("k".to_owned(), hostile.to_owned())],
+            legend: vec![("k", hostile.to_owned())],
             height: f64::NAN,
             body: text(0.5, f64::INFINITY, Anchor::End, "n", hostile)
                 + &group(hostile, "k", &disc((0.1, 2.0), 3.0, "k", hostile)),
         };
-        for svg in [picture.figure(), file(&picture, [9.0; 2], [1.0; 2], "")] {
+        let placed = placed(&picture.body, [1.0; 2], [f64::NAN, 2.0]);
+        for svg in [picture.figure(), file([hostile, hostile], [9.0; 2], &placed)] {
             assert!(!svg.contains("<script") && !svg.contains(['\u{1b}', '\u{202e}']), "{svg}");
             assert!(svg.matches("&lt;script&gt;").count() >= 5, "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

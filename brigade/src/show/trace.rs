@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::page::{Block, Table};
 use super::quantity::{duration, percent, three_digits};
-use super::svg::{Anchor, Picture, cut, file, line, rectangle, text};
+use super::svg::{Anchor, cut, file, line, placed, rectangle, text};
 use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
 
 /// How many hops a picture shows at most.
@@ -198,19 +198,14 @@ impl<'a> View<'a> {
             labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
         }
         let what = if self.is_ring() { "lap" } else { self.hop };
-        let picture = Picture {
-            title: format!("{}: one {what}", self.case),
-            description: "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
-                          is a gap in which neither sender nor receiver had a CPU."
-                .to_owned(),
-            legend: Vec::new(),
-            height: y + STEP,
-            body: body + &labels,
-        };
+        let title = format!("{}: one {what}", self.case);
+        let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
+                           is a gap in which neither sender nor receiver had a CPU.";
         let shown = format!("{} of {} {}s, {}", hops.len(), lap.len(), self.hop, duration(length));
-        let around = text(0.03, 26.0, Anchor::Start, "head", &picture.title)
+        let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
+        let around = text(0.03, 26.0, Anchor::Start, "head", &title)
             + &text(0.03, 44.0, Anchor::Start, "axis", &shown);
-        file(&picture, [WIDTH, picture.height + 72.0], [0.03 * WIDTH, 60.0], &around)
+        file([&title, description], [WIDTH, y + STEP + 72.0], &(around + &body))
     }
 
     /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
