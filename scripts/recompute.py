@@ -1,372 +1,368 @@
 #!/usr/bin/env python3
-"""Computes every printed figure of a run a second time, from its records alone.
+"""Computes every printed figure a second time, from the records alone.
 
-    scripts/recompute.py FOLDER=PAGE...   pages of `brigade report FOLDER --format markdown`
-    scripts/recompute.py DOCUMENT...      Markdown files with blocks that `--update` writes
+    scripts/recompute.py FOLDER OUTPUT...     what `brigade report FOLDER` prints: .json, .csv, .md
+    scripts/recompute.py OLD NEW COMPARISON   what `brigade compare OLD NEW --format json` prints
+    scripts/recompute.py --method RUNS        the figures of docs/STATISTICS.md, from folders of runs
+                                              of one build on one machine
 
-The rules are those of docs/STATISTICS.md and docs/MEASURING.md; nothing here is taken from the
-runner. Of a folder it reads records.jsonl and run.json (estimates.py); suite.toml says which
-cases the rows of a table are of. It also checks that the printed parts of a time add up, and
-that a page prints each figure of a run alike. It prints how many figures it compared and what
-is wrong, and exits with 1 if something is. Needs Python 3.11 and no package.
+The rules are those of docs/STATISTICS.md; nothing here is taken from the runner. Of a folder it
+reads records.jsonl and run.json. It prints how many figures it compared and what is wrong, and
+exits with 1 if something is. Needs Python 3.11 and no package.
 """
 
-import functools
-import html
+import csv
+import csv
+import json
+import math
+import random
 import re
+import statistics
 import sys
+import tomllib
+from itertools import combinations
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from estimates import BOTH, SUITE, Run, Taken, lower_quartile, median, modes, outlier
-
-ROOT = Path(__file__).resolve().parent.parent
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e\d+)?")
-nudge = 1.0  # a figure on the edge between two roundings may be printed either way
-
-
-def digits(value):
-    value *= nudge
-    size = abs(value)
-    if size < 0.005:
-        return "0.00"
-    if size >= 9999.5:
-        return re.sub(r"e\+0?", "e", f"{value:.0e}")
-    return f"{value:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = tomllib.loads((ROOT / "suite.toml").read_text())["programs"]
+HOW_LONG = {"iters", "max-time", "warmups"}
+WIDER = math.sqrt(3)  # for processes that depend on one another
+MARGIN = 1.03
+BEYOND_EARLIER = 1.5
 
 
-def unit_of(ns):
-    return next((u for u in ((1, "ns"), (1e3, "µs"), (1e6, "ms")) if abs(ns) / u[0] < 999.5),
-                (1e9, "s"))
+# Names of cases.
+
+def flags_of(words):
+    """A dictionary of the flags of a command line; `true` if one has no value."""
+    words, flags = list(words), {}
+    while words:
+        flag = words.pop(0).removeprefix("--")
+        flags[flag] = words.pop(0) if words and not words[0].startswith("--") else "true"
+    return flags
 
 
-def unit_of_bytes(value):
-    units = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))
-    return next(u for u in units if abs(value) / u[0] < 1023.5 or u[1] == "GiB")
+def name(program, flags):
+    """The name of a case from its program and a dictionary of flags: flags in the order of their
+    names, without defaults and those that say how long to measure."""
+    flags = {key.replace("_", "-"): str(value) for key, value in flags.items()}
+    words = [program] + ([flags.pop("subcommand")] if "subcommand" in flags else [])
+    defaults = PROGRAMS.get(program, {}).get("defaults", "")
+    left_out = flags_of(defaults.split()) if isinstance(defaults, str) else defaults
+    left_out = {"placement": "free", **left_out}
+    for key, value in sorted(flags.items()):
+        if key not in HOW_LONG and left_out.get(key) != value:
+            words += [f"--{key}"] + [value] * (value != "true")
+    return " ".join(words)
 
 
-def interval(of, scale):
-    return "[–]" if not of.ends else "[" + ", ".join(digits(end / scale) for end in of.ends) + "]"
+def name_of_line(line):
+    """The name of a case from a command line."""
+    program, *words = line.split()
+    subcommand = {"subcommand": words.pop(0)} if words and words[0][0] != "-" else {}
+    return name(program, flags_of(words) | subcommand)
 
 
-def shown(of, unit=unit_of):
-    if unit is None:
-        return f"{digits(of.value)} {interval(of, 1)} times"
-    scale, symbol = unit(of.value)
-    return f"{digits(of.value / scale)} {symbol} {interval(of, scale)}"
+# Statistics.
+
+def quantile(values, p):
+    """Type 7 of Hyndman and Fan."""
+    ordered, at = sorted(values), p * (len(values) - 1)
+    low, high = ordered[math.floor(at)], ordered[math.ceil(at)]
+    return low + (high - low) * (at - math.floor(at))
 
 
-def brief(of, unit=unit_of):
-    if of is None:
-        return "–"
-    scale, symbol = unit(of.value)
-    share = of.half_width()
-    share = "–" if share is None else "< 1" if share < 0.005 else f"{100 * share:.0f}"
-    return f"{digits(of.value / scale)} {symbol} ± {share} %"
+def median(values):
+    known = [value for value in values if value is not None]
+    return quantile(known, 0.5) if known else None
 
 
-def optional(value, scale=1):
-    return "–" if value is None else digits(value / scale)
+def order_statistic(ordered, tail):
+    """The lower end of the median's interval that leaves `tail` below it, after Hettmansperger and
+    Sheather; None if the sample is too small. Of the mirrored sample, the upper end."""
+    n, below = len(ordered), [0.0]  # P(B < r), B binomial
+    for r in range(n):
+        below.append(below[-1] + math.comb(n, r) / 2**n)
+    r = max(r for r in range(n + 1) if below[r] <= tail)
+    if r == 0:
+        return None
+    weight = (n - r) * (tail - below[r])
+    weight /= weight + r * (below[r + 1] - tail)
+    return ordered[r - 1] + (ordered[r] - ordered[r - 1]) * weight
 
+
+class Figure:
+    """The median of a sample and the ends of its interval, or None."""
+
+    def __init__(self, value, ends, n):
+        self.value, self.ends, self.n = value, ends, n
+
+    @classmethod
+    def of(cls, values, confidence=0.95, wider=WIDER):
+        if not values:
+            return None
+        up, tail = sorted(values), (1 - confidence) / 2
+        value, low = median(up), order_statistic(sorted(values), tail)
+        if low is None:
+            return cls(value, None, len(up))
+        high = -order_statistic([-value for value in reversed(up)], tail)
+        if low > 0:
+            ends = tuple(value * (end / value) ** wider for end in (low, high))
+        else:
+            ends = tuple(value + (end - value) * wider for end in (low, high))
+        return cls(value, ends, len(up))
+
+    def map(self, f):
+        return Figure(f(self.value), self.ends and tuple(map(f, self.ends)), self.n)
+
+    def minus(self, other):
+        """After Zou and Donner: the distances of both, squared and added."""
+        value, ends = self.value - other.value, None
+        if self.ends and other.ends:
+            ends = (value - math.hypot(self.value - self.ends[0], other.ends[1] - other.value),
+                    value + math.hypot(self.ends[1] - self.value, other.value - other.ends[0]))
+        return Figure(value, ends, min(self.n, other.n))
+
+    def over(self, other):
+        return self.map(math.log).minus(other.map(math.log)).map(math.exp)
+
+
+# Records.
+
+def is_used(line):
+    record = line["record"]
+    throttled = record and record["interference"].get("throttled_periods") or [0]
+    return (line["outcome"] == "measured" and not line["interrupted"]
+            and not line.get("stopped_ns") and not throttled[0])
+
+
+LEDGER = {"user memory": "proportional", "page tables": "page_table",
+          "kernel stacks": "kernel_stack", "slab": "unreclaimable_slab"}
+
+
+def bytes_per_task(points, *parts):
+    """The slope of a sum of parts over the number of tasks."""
+    values = [[point[f"{part}_bytes"] for part in parts] for point in points]
+    if any(None in of for of in values):
+        return None
+    tasks = [point["tasks"] for point in points]
+    return statistics.linear_regression(tasks, list(map(sum, values))).slope
+
+
+def value_of(record, measurement=None):
+    """A process's figure of a measurement; of all its phases together, or memory, without one."""
+    if measurement in (None, "memory") and record["ledger"]:
+        return bytes_per_task(record["ledger"], *LEDGER.values())
+    phases = {of["name"]: of["ns_per_operation"] for of in record["measurements"]}
+    if measurement in (None, "whole"):
+        return record["measurements"][0]["ns_per_operation"] + phases.get("join", 0)
+    return phases.get(measurement)
+
+
+class Case:
+    """The invocations of a case that count: one per round."""
+
+    def __init__(self, lines):
+        rounds = {}
+        for line in filter(is_used, lines):
+            rounds.setdefault(line["round"], line)
+        self.rounds = {r: rounds[r]["record"] for r in sorted(rounds)}
+        self.records = list(self.rounds.values())
+        self.unit = "bytes" if any(of["ledger"] for of in self.records) else "ns"
+
+    def by_round(self, measurement=None):
+        values = {r: value_of(record, measurement) for r, record in self.rounds.items()}
+        return {r: value for r, value in values.items() if value is not None}
+
+    def figure(self, measurement=None, confidence=0.95, wider=WIDER):
+        return Figure.of(list(self.by_round(measurement).values()), confidence, wider)
+
+    def sum_of(self, part, *keys):
+        """The median over processes of a sum of values of a part of the record."""
+        found = [of[part] for of in self.records if of[part]]
+        return median([None if None in (v := [of[key] for key in keys]) else sum(v)
+                       for of in found])
+
+    def percentile(self, measurement, key, fewest):
+        found = [of for record in self.records for of in record["measurements"]
+                 if of["name"] == measurement]
+        if found and median([of["count"] for of in found]) >= fewest:
+            return median([of[key] / of["operations"] for of in found])
+
+    def memory(self, part):
+        values = [bytes_per_task(of["ledger"], LEDGER[part]) for of in self.records if of["ledger"]]
+        return Figure.of([value for value in values if value is not None])
+
+
+class Run:
+    def __init__(self, folder):
+        self.plan = json.loads((folder / "run.json").read_text())
+        self.lines = [json.loads(line) for line in (folder / "records.jsonl").open()]
+        names = {of["case"]: name(of["program"], of["parameters"])
+                 for of in self.plan.get("details") or []}
+        found = {}
+        for line in self.lines:
+            case = names.get(line["case"]) or name_of_line(line["case"])
+            found.setdefault(case, []).append(line)
+        self.cases = {case: Case(lines) for case, lines in found.items()}
+        self.cases = {name: case for name, case in self.cases.items() if case.records}
+        self.reference = median([of["reference"]["kernel_ns"] for of in self.lines
+                                 if of.get("reference")])
+
+
+# Checks.
 
 class Check:
     """What was compared, and what differs."""
 
     def __init__(self):
-        self.figures, self.faults, self.text = 0, [], 0
-        self.printed = {}  # what a document prints for a quantity of a run
+        self.figures, self.faults = 0, []
 
-    def same(self, where, printed, render):
-        global nudge
-        found = []
-        for nudge in (1 - 1e-9, 1 + 1e-9, 1.0):
-            found.append(str(render()))
-        self.figures += len(NUMBER.findall(printed))
-        if printed not in found:
-            self.faults.append(f"{where}: printed {printed!r}, recomputed {found[-1]!r}")
-
-    def once(self, where, quantity, printed):
-        before = self.printed.setdefault(quantity, printed)
-        if before != printed:
-            self.faults.append(f"{where}: {quantity[1:]} is both {before!r} and {printed!r}")
-
-    def adds_up(self, where, whole, parts, allowance=0.0):
-        """Whether signed printed parts add up to what is printed as the whole."""
-        def error(text):
-            return 0.5 * 10 ** -len(text.partition(".")[2])
-        off = abs(float(whole) - sum(sign * float(part) for sign, part in parts))
-        if off > error(whole) + sum(error(p) for _, p in parts) + allowance * float(whole) + 1e-9:
-            self.faults.append(f"{where}: {whole} is not the sum of {parts}")
-
-
-def plain(text):
-    """Text without markup, in which the id of a case stands for its title."""
-    before = r"(^(?:- )?(?:not within ± [\d.]+ %: )?| [/−] |; )"
-    text = re.sub(before + r"((?!<sub>|; ).)*? <sub>(.*?)</sub>", r"\1\3", text)
-    return html.unescape(re.sub(r"\\(.)", r"\1", text))
-
-
-def check_lines(check, run, where, lines):
-    """Compares the lines of a page or of a block of one."""
-    headings, rows, waiting = None, None, {}
-    for number, line in lines:
-        at = f"{where}:{number}"
-        if not line.startswith("|"):
-            headings = None
-            check_text(check, run, at, plain(line))
-            continue
-        cells = [plain(cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if headings is None:
-            headings, rows = cells, table_rows(check, run, cells, waiting)
-            next(rows)
-        elif not set("".join(cells)) <= set("-:"):
-            try:
-                rows.send((at, cells))
-            except (LookupError, ValueError, AttributeError, StopIteration) as error:
-                check.faults.append(f"{at}: no figures for this row: {error!r}")
-
-
-def table_rows(check, run, headings, waiting):
-    """Receives the rows of a table and compares them."""
-    cases, id_of = run.cases, run.folder
-    found = {name: case for name, case in cases.items() if case.measurements}
-    headline = [of for of in SUITE["headline"] if of["case"] in found and (
-        "over" not in of or of["over"] in found) and ("minus" not in of or of["minus"] in found)]
-    kinds = [kind for kind in SUITE["kind"]
-             if any(kind.get(key) in found for key in ("hop", "create", "memory"))]
-    before = (0.0, None)
-    while True:
-        at, cells = yield
-        row = dict(zip(headings, cells))
-
-        def same(heading, render, words=""):
-            check.same(f"{at} {cells[0]} {heading}", row[heading].removeprefix(words), render)
-
-        def once(quantity, printed):
-            check.once(at, (id_of, *quantity), re.match(r"[^\[±]*", printed)[0].strip())
-
-        def estimate(heading, of, unit, quantity):
-            same(heading, lambda: shown(of, unit))
-            once(quantity, row[heading])
-
-        def unlike(text, *of_cases):
-            tasks = [of.records[0]["parameters"].get("tasks") or of.records[0]["tasks"]
-                     for of in of_cases if of]
-            for printed in re.findall(r"tasks \d+ / \d+", text):
-                check.same(f"{at} unlike", printed, lambda: "tasks {} / {}".format(*tasks))
-
-        if headings[0] == "in short":
-            of = headline.pop(0)
-            case, measurement = run.named(of["case"])
-            measurement = BOTH if of.get("whole") and BOTH in case.time else measurement
-            sign, key = ("/", "over") if "over" in of else ("−", "minus")
-            other = cases[of[key]] if key in of else None
-            if not cells[0].startswith(of["text"]):
-                raise ValueError(of["text"])
-            memory = of.get("memory")
-            figure = (case.memory["= sum"] if memory
-                      else run.row(case, measurement, sign, other, of.get("whole")))
-            unit = None if "over" in of else unit_of_bytes if memory else unit_of
-            what = ("= sum",) if memory else (measurement,)
-            estimate("[95 % interval]", figure, unit,
-                     (case.name, *what) + ((sign, other.name) if other else ()))
-            same("n", lambda: figure.n)
-            unlike(cells[0], case, other)
-        elif headings[0] == "kind":
-            of = kinds.pop(0)
-            if not cells[0].startswith(of["text"]):
-                raise ValueError(of["text"])
-            hop, create, memory = (found.get(of.get(key)) for key in ("hop", "create", "memory"))
-            for key, case in (("hop", hop), (BOTH, create)):
-                name = case and (BOTH if key == BOTH and BOTH in case.time
-                                 else case.measurements[0])
-                same(key, lambda: brief(case and case.time[name]))
-                if case:
-                    once((case.name, name), row[key])
-            same("memory", lambda: brief(memory and memory.memory.get("= sum"), unit_of_bytes))
-            if memory:
-                once((memory.name, "= sum"), row["memory"])
-            same("sw/hop", lambda: optional(hop and hop.median_of(
-                "switches", "voluntary_per_operation", "involuntary_per_operation")))
-        elif headings[:3] == ["case", "op", "time [95 %]"]:
-            if cells[0]:
-                before = 0, run.named(cells[0])[0]
-            index, case = before
-            whole = row["op"] == "whole"
-            before = index + (not whole), case
-            name = BOTH if whole else case.measurements[index]
-            time = case.time[name]
-            estimate("time [95 %]", time, unit_of, (case.name, name))
-            scale = unit_of(time.value)[0]
-            for heading, fewest in (("p50", 2), ("p90", 10), ("p99", 100), ("p99.9", 1000)):
-                if heading in row:
-                    key = heading.replace(".", "") + "_ns"
-                    same(heading, lambda: optional(
-                        None if whole else case.percentile(name, key, fewest), scale))
-            index += whole
-            if "cpu" in row:
-                same("cpu", lambda: optional(None if index else case.median_of(
-                    "cpu", "user_ns_per_operation", "system_ns_per_operation"), scale))
-                same("sw/op", lambda: optional(None if index else case.median_of(
-                    "switches", "voluntary_per_operation", "involuntary_per_operation")))
-            disturbed = any(level for level, *_ in case.measured) or case.taken.is_notable()
-            same("n", lambda: f"{time.n}{'!' if case.uses_unusable else '~' * disturbed}")
-        elif headings[0] == "one case over or minus another":
-            first, sign, name = re.split(" ([/−]) ", cells[0])
-            case, measurement = run.named(first)
-            whole = any(of.get("whole") and of["case"] == first and name in of.values()
-                        for group in SUITE["group"] for of in group.get("comparisons", []))
-            measurement = BOTH if whole and BOTH in case.time else measurement
-            figure = run.row(case, measurement, sign, cases[name], whole)
-            estimate("[95 % interval]", figure, None if sign == "/" else unit_of,
-                     (case.name, measurement, sign, name))
-            same("n", lambda: figure.n)
-            unlike(row["unlike"], case, cases[name])
-        elif headings[0] == "where the time goes":
-            case = run.named(cells[0])[0]
-            scale, symbol = unit_of(case.shares["elapsed"].value)
-            elapsed = lower_quartile([of["elapsed"] for of in case.parts])
-            parts_of = {"elapsed": elapsed} | {k: case.shares[k] for k in ("user", "kernel")}
-            for heading, of in parts_of.items():
-                same(heading, lambda: digits(of.value / scale))
-            crossing = case.median_of("switches", "cross_cpu_share")
-            same("cross", lambda: "–" if crossing is None else f"{100 * crossing:.0f} %")
-            texts = [("", case.shares["waiting"]), ("overlap ", case.shares["overlap"])]
-            texts = [of for of in texts if of[1].value > 0]
-            seen = [of for of in texts if digits(of[1].value / scale) != "0.00"]
-            same(headings[-1], lambda: ", ".join(
-                f"{word}{digits(of.value / scale)} {interval(of, scale)}"
-                for word, of in seen or texts) or "–", "for the child ")
-            rest = [(-1 if overlap else 1, figure) for overlap, figure in
-                    re.findall(r"(overlap )?(\d\S*) \[", cells[-1])]
-            waiting[case.name] = next((figure for sign, figure in rest if sign > 0), None)
-            check.adds_up(f"{at} {cells[0]}", row["elapsed"],
-                          [(1, row["user"]), (1, row["kernel"])] + rest, 0.01)
-        elif headings[0] == "what the waiting is for":
-            case = run.named(cells[0])[0]
-            scale = unit_of(case.shares["elapsed"].value)[0]
-            for name in ("asleep", "queued"):
-                same(name, lambda: digits(case.shares[name].value / scale))
-            waking, rest = case.shares["waking"], case.shares["rest"].value
-            same("waking [95 %]", lambda: (
-                f"{digits(waking.value / scale)} {interval(waking, scale)}"))
-            same("rest", lambda: digits((rest + case.shares["stolen"].value) / scale))
-            entries = [sum(state["entries_per_operation"] for state in of["waiting"]["idle_states"])
-                       for of in case.records if of["waiting"] and of["waiting"]["idle_states"]]
-            calls = case.median_of("waiting", "reschedules_per_operation", "calls_per_operation")
-            same("idle/op", lambda: "–" if not entries else f"{median(entries) * nudge:.2f}")
-            same("ipi/op", lambda: "–" if calls is None else f"{calls * nudge:.2f}")
-            if waiting.get(case.name):
-                check.adds_up(f"{at} {cells[0]}", waiting[case.name],
-                              [(1, cells[i].split(" ")[0]) for i in (2, 3, 4, 5)])
-        elif headings[0] == "memory per task":
-            before = (0, cells[0] and cases[cells[0]]) if cells[0] else before
-            case, figure = before[1], before[1].memory[cells[1]]
-            estimate("[95 % interval]", figure, unit_of_bytes, (case.name, cells[1]))
-            same("n", lambda: figure.n)
+    def same(self, where, printed, expected, tolerance=1e-9):
+        self.figures += 1
+        both = [printed, expected]
+        if None in both or not all(isinstance(of, (int, float)) for of in both):
+            right = printed == expected
         else:
-            raise ValueError("an unknown table")
+            right = math.isclose(printed, expected, rel_tol=tolerance, abs_tol=1e-12)
+        if not right:
+            self.faults.append(f"{where}: printed {printed!r}, recomputed {expected!r}")
+
+    def figure(self, where, printed, expected, tolerance=1e-6):
+        """A figure in JSON."""
+        self.same(where, printed and printed["value"], expected and expected.value)
+        ends = printed and printed.get("interval")
+        expected_ends = expected and expected.ends or (None, None)
+        for key, end in zip(("low", "high"), expected_ends):
+            self.same(f"{where} {key}", ends and ends[key], end, tolerance)
 
 
-def check_text(check, run, at, line):
-    """A line that is no row: what is known of the run, or text that has no figures of it."""
-    quality, wide, target = run.quality()
-    spread = re.match(r"- (.+?): (two modes|one of|of) (.+)", line)
-    of_times = re.search(r"(Half|Few) of this run's", line)
-    if of_times:
-        verdict = line[:of_times.start()]
-        check.same(at, line[len(verdict):], lambda: quality)
-        of = Taken(cases=[case.taken for case in run.cases.values()])
-        share, noise = of.share(), of.noise() / of.all
-        word = "Do" if share > 0.05 else "Busy:" if share > 0.02 else "Quiet"
-        figures = of.figures() if share > 0.02 else [f"{100 * noise:.0f}"] * (noise > 0.02)
-        word = "No" if share <= 0.02 and of.others is None else word
-        check.same(at, " ".join([verdict.split(" ")[0].rstrip(".,")] + NUMBER.findall(verdict)),
-                   lambda: " ".join([word, *figures]))
-    elif shared := re.match(r"- (.+?): of its CPU time (.+)", line):
-        check.same(at, " ".join(NUMBER.findall(shared[2])),
-                   lambda: " ".join(run.cases[shared[1]].taken.figures()))
-    elif line.startswith("- wider than ±"):
-        check.figures += len(NUMBER.findall(line))
-        rest = line.removeprefix(f"- wider than ± {target:g} %: ").removesuffix(".")
-        for entry in sorted(wide, key=len, reverse=True):
-            if entry not in rest:
-                check.faults.append(f"{at}: lacks {entry!r}")
-            rest = rest.replace(entry, "", 1)
-        if rest.strip("; "):
-            check.faults.append(f"{at}: printed {rest.strip('; ')!r}, which is not so")
-    elif spread and spread[2] != "of":
-        case, name = run.named(spread[1])
-        values = case.values(name)
-
-        def expected():
-            if spread[2] == "one of":
-                return f"one of {len(values)} processes took {duration(outlier(values))}"
-            (fast, of), (slow, others) = modes(values)
-            return (f"two modes: {duration(fast)} in {100 * of:.0f} % of processes, "
-                    f"{duration(slow)} in {100 * others:.0f} %.")
-        check.same(at, re.split(", far from|: too few", line.split(": ", 1)[1])[0], expected)
-    elif spread:
-        case = run.cases[spread[1]]
-        levels = [level for level, *_ in case.measured]
-        worst = max(enumerate(case.measured), key=lambda of: (of[1][0], of[0]))[1][1]
-        counts = [len(levels)] + [n for n in (levels.count(1), levels.count(2)) if n]
-        check.same(at, " ".join(NUMBER.findall(line.split(": ", 1)[1])),
-                   lambda: " ".join(f"{figure:.0f}" for figure in counts + worst))
-    elif invocations := re.match(
-            r"(\d+)(?: of \d+)? invocations.* (\d+)\+? rounds, seed (\d+)", line):
-        check.same(at, " ".join(invocations.groups()), lambda: "{} {} {}".format(
-            len(run.lines), run.plan["rounds"], run.plan["seed"]))
-    elif line.startswith("A run of"):
-        check.same(at, line.split()[3].rstrip(",."), lambda: run.plan["started_at"])
-    elif NUMBER.search(line):
-        check.text += 1
+def rows_in(of):
+    """All rows in a report as JSON."""
+    if isinstance(of, dict) and {"case", "measurement", "figure"} <= of.keys():
+        yield of
+    elif isinstance(of, (dict, list)):
+        for part in of.values() if isinstance(of, dict) else of:
+            yield from rows_in(part)
 
 
-def duration(ns):
-    scale, symbol = unit_of(ns)
-    return f"{digits(ns / scale)} {symbol}"
+def check_json(check, run, report):
+    for row in rows_in(report):
+        where = f"{row['case']}, {row['measurement']}"
+        case = run.cases.get(name_of_line(row["case"]))
+        if not case:
+            check.same(where, row["figure"], None)
+            continue
+        figure = case.figure(row["measurement"])
+        if row.get("other"):
+            other = run.cases[name_of_line(row["other"]["case"])].figure()
+            is_ratio = row["unit"] == "times"
+            check.same(where, row["figure"]["value"],
+                       figure.value / other.value if is_ratio else figure.value - other.value)
+            continue
+        check.figure(where, row["figure"], figure)
+        check.same(f"{where} n", row["figure"]["count"], figure.n)
+        for key, fewest in (("p50", 2), ("p90", 10), ("p99", 100), ("p999", 1000)):
+            printed = row.get("percentiles", {}).get(key)
+            if printed is not None:
+                check.same(f"{where} {key}", printed,
+                           case.percentile(row["measurement"], f"{key}_ns", fewest))
+        for key, sum_of in (
+                ("cpu_ns", ("cpu", "user_ns_per_operation", "system_ns_per_operation")),
+                ("switches", ("switches", "voluntary_per_operation", "involuntary_per_operation"))):
+            if row.get(key) is not None:
+                check.same(f"{where} {key}", row[key], case.sum_of(*sum_of))
+        for part in row.get("memory") or []:
+            if part["name"] in LEDGER:
+                check.figure(f"{where} {part['name']}", part["bytes_per_task"],
+                             case.memory(part["name"]))
+
+
+def check_csv(check, run, rows):
+    for row in filter(lambda row: row["ns"], rows):
+        case = run.cases[name_of_line(row["case"])]
+        check.same(f"{row['case']} {row['measurement']} {row['round']}", float(row["ns"]),
+                   case.by_round(row["measurement"]).get(int(row["round"])))
+
+
+def check_comparison(check, old, new, comparison):
+    correction = comparison.get("correction") or 1
+    for row in comparison["cases"]:
+        sides = [run.cases[name_of_line(row["case"])].figure() for run in (old, new)]
+        for side, printed, figure in zip(("old", "new"), row["figures"], sides):
+            check.same(f"{row['case']} {side}", printed, figure.value)
+        ratio = sides[1].value / sides[0].value * (correction if row["unit"] != "bytes" else 1)
+        check.same(f"{row['case']} ratio", row["ratio"]["value"], ratio)
+
+
+# The figures of docs/STATISTICS.md.
+
+def method(runs):
+    """Two runs of one build: how often they differ, and what is found of planted differences."""
+    cases = [name for name in runs[0].cases if all(name in run.cases for run in runs)]
+    value = [{name: run.cases[name].figure().value for name in cases} for run in runs]
+    pairs = list(combinations(range(len(runs)), 2))
+
+    def difference(name, a, b, wider, confidence):
+        one, other = (runs[i].cases[name].figure(None, confidence, wider).map(math.log)
+                      for i in (a, b))
+        return other.minus(one)
+
+    beyond = [sum(0 < d.ends[0] or 0 > d.ends[1] for name in cases for pair in pairs
+                  if (d := difference(name, *pair, wider, 0.95))) for wider in (1, WIDER)]
+    count = len(pairs) * len(cases)
+    for text, of in zip(("without widening", "widened"), beyond):
+        print(f"{text}: {100 * of / count:.0f} % of {count} pairs of figures differ")
+    found = {percent: 0 for percent in (0, 5, 10, 20, 40)}
+    false = set()
+    for name in cases:
+        for a, b in pairs:
+            d = difference(name, a, b, WIDER, 0.99)
+            earlier = max(abs(math.log(value[i][name] / value[j][name])) for i, j in pairs
+                          if not {i, j} & {a, b})
+            least = max(math.log(MARGIN), BEYOND_EARLIER * earlier)
+            for percent in found:
+                for sign in (1, -1):
+                    planted = sign * math.log1p(percent / 100)
+                    ends = [end + planted for end in d.ends]
+                    is_found = ((ends[0] > 0 or ends[1] < 0) and abs(d.value + planted) > least)
+                    found[percent] += is_found and (percent == 0 or (ends[0] > 0) == (sign > 0))
+                    if percent == 0 and is_found:
+                        false.add((a, b))
+    print(f"nothing planted: {len(false)} of {len(pairs)} pairs of runs have a false verdict")
+    for percent in (5, 10, 20, 40):
+        print(f"{percent} % planted: found in {100 * found[percent] / 2 / count:.0f} % of cases")
+    rng, samples = random.Random(7), 4000
+    for n in (12, 32):
+        drawn = [[math.exp(rng.gauss(0, 0.05)) for _ in range(n)] for _ in range(samples)]
+        covered = [sum(ends[0] <= 1 <= ends[1] for of in drawn
+                       if (ends := Figure.of(of, 0.95, wider).ends)) for wider in (1, WIDER)]
+        print(f"{n} independent processes: the interval contains the median in "
+              f"{100 * covered[0] / samples:.0f} %, widened in {100 * covered[1] / samples:.0f} %")
 
 
 def main(arguments):
-    check, run_of = Check(), functools.cache(Run)
-    for argument in arguments:
-        folder, _, page = argument.rpartition("=")
-        lines = list(enumerate(Path(page).read_text().split("\n"), 1))
-        check.printed = {}
-        if folder:
-            run = run_of(Path(folder))
-            check_lines(check, run, page, lines)
-            check.faults += [f"{page}: lacks {case.name}, {name}" for case in run.cases.values()
-                             for name in (["= sum"] if "= sum" in case.memory
-                                          else case.measurements)
-                             if (run.folder, case.name, name) not in check.printed]
-            continue
-        block, first = None, None
-        for number, line in lines:
-            if start := re.match(r"<!-- brigade report (\S+) (\S+) -->", line):
-                first = first or start[1]
-                block = run_of(ROOT / start[1]), []
-            elif line == "<!-- end -->" and block:
-                check_lines(check, block[0], page, block[1])
-                block = None
-            elif block:
-                block[1].append((number, line))
-            for case, _, part, printed in re.findall(
-                    r"<!-- figure (\S+)( (\S+))? -->(.*?)<!-- end -->", line):
-                of = run_of(ROOT / first).cases[case]
-                name = part or of.measurements[0]
-                check.same(f"{page}:{number} {case}", printed, lambda: shown(of.time[name]))
-                check.once(f"{page}:{number}", (ROOT / first, case, name), printed.split(" [")[0])
+    if arguments[0] == "--method":
+        return method([Run(Path(folder)) for folder in arguments[1:]])
+    check, folders = Check(), [Run(Path(of)) for of in arguments if Path(of).is_dir()]
+    for output in (Path(of) for of in arguments if not Path(of).is_dir()):
+        text = output.read_text()
+        if len(folders) == 2:
+            check_comparison(check, *folders, json.loads(text))
+        elif output.suffix == ".json":
+            check_json(check, folders[0], json.loads(text))
+        elif output.suffix == ".csv":
+            check_csv(check, folders[0], csv.DictReader(text.splitlines()))
+        else:
+            check_page(check, folders[0], text)
     for fault in check.faults:
         print(fault)
-    print(f"{check.figures} figures compared, {len(check.faults)} differ; {check.text} lines "
-          "of text have other numbers")
+    print(f"{check.figures} figures compared, {len(check.faults)} differ")
     return 1 if check.faults or not check.figures else 0
 
 
 if __name__ == "__main__":
-    if "--help" in sys.argv:
-        print(__doc__)
-        sys.exit()
+    if len(sys.argv) < 3 or "--help" in sys.argv:
+        sys.exit(__doc__)
     sys.exit(main(sys.argv[1:]))
