@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod check;
 mod compare;
+mod documents;
 mod faults;
 mod flags;
 mod guests;
