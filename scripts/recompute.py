@@ -137,6 +137,9 @@ def is_used(line):
             and not line.get("stopped_ns") and not throttled[0])
 
 
+CPU = ("user_ns_per_operation", "system_ns_per_operation")
+SWITCHES = ("voluntary_per_operation", "involuntary_per_operation")
+PERCENTILES = {"p50": 2, "p90": 10, "p99": 100, "p999": 1000}  # and how many samples they need
 LEDGER = {"user memory": "proportional", "page tables": "page_table",
           "kernel stacks": "kernel_stack", "slab": "unreclaimable_slab"}
 
@@ -161,22 +164,20 @@ def value_of(record, measurement=None):
 
 
 class Case:
-    """The invocations of a case that count: one per round."""
+    """The invocations of a case that count."""
 
     def __init__(self, lines):
-        rounds = {}
-        for line in filter(is_used, lines):
-            rounds.setdefault(line["round"], line)
-        self.rounds = {r: rounds[r]["record"] for r in sorted(rounds)}
-        self.records = list(self.rounds.values())
+        # The last attempt at a round.
+        rounds = {line["round"]: line["record"] for line in lines if is_used(line)}
+        self.records = list(rounds.values())
         self.unit = "bytes" if any(of["ledger"] for of in self.records) else "ns"
 
-    def by_round(self, measurement=None):
-        values = {r: value_of(record, measurement) for r, record in self.rounds.items()}
-        return {r: value for r, value in values.items() if value is not None}
+    def values(self, measurement=None):
+        values = [value_of(record, measurement) for record in self.records]
+        return [value for value in values if value is not None]
 
     def figure(self, measurement=None, confidence=0.95, wider=WIDER):
-        return Figure.of(list(self.by_round(measurement).values()), confidence, wider)
+        return Figure.of(self.values(measurement), confidence, wider)
 
     def sum_of(self, part, *keys):
         """The median over processes of a sum of values of a part of the record."""
@@ -203,12 +204,17 @@ class Run:
                  for of in self.plan.get("details") or []}
         found = {}
         for line in self.lines:
-            case = names.get(line["case"]) or name_of_line(line["case"])
-            found.setdefault(case, []).append(line)
-        self.cases = {case: Case(lines) for case, lines in found.items()}
-        self.cases = {name: case for name, case in self.cases.items() if case.records}
+            found.setdefault(line["case"], []).append(line)
+        cases = {case: Case(lines) for case, lines in found.items()}
+        self.recorded = {name: case for name, case in cases.items() if case.records}
+        self.cases = {names.get(name) or name_of_line(name): case
+                      for name, case in self.recorded.items()}
         self.reference = median([of["reference"]["kernel_ns"] for of in self.lines
                                  if of.get("reference")])
+
+    def case(self, name):
+        """The case with this command line, or an older one with this name."""
+        return self.recorded.get(name) or self.cases.get(name_of_line(name))
 
 
 # Checks.
@@ -228,6 +234,11 @@ class Check:
             right = math.isclose(printed, expected, rel_tol=tolerance, abs_tol=1e-12)
         if not right:
             self.faults.append(f"{where}: printed {printed!r}, recomputed {expected!r}")
+
+    def same_text(self, where, printed, expected):
+        self.figures += len(re.findall(r"\d[\d.e]*", printed))
+        if printed not in expected:
+            self.faults.append(f"{where}: printed {printed!r}, recomputed {list(expected)!r}")
 
     def figure(self, where, printed, expected, tolerance=1e-6):
         """A figure in JSON."""
@@ -250,50 +261,120 @@ def rows_in(of):
 def check_json(check, run, report):
     for row in rows_in(report):
         where = f"{row['case']}, {row['measurement']}"
-        case = run.cases.get(name_of_line(row["case"]))
+        case = run.case(row["case"])
         if not case:
             check.same(where, row["figure"], None)
             continue
         figure = case.figure(row["measurement"])
         if row.get("other"):
-            other = run.cases[name_of_line(row["other"]["case"])].figure()
-            is_ratio = row["unit"] == "times"
-            check.same(where, row["figure"]["value"],
-                       figure.value / other.value if is_ratio else figure.value - other.value)
+            other = run.case(row["other"]["case"]).figure()
+            is_ratio = row["unit"] == "ratio"
+            expected = figure.over(other) if is_ratio else figure.minus(other)
+            check.same(where, row["figure"]["value"], expected.value)
             continue
         check.figure(where, row["figure"], figure)
         check.same(f"{where} n", row["figure"]["count"], figure.n)
-        for key, fewest in (("p50", 2), ("p90", 10), ("p99", 100), ("p999", 1000)):
-            printed = row.get("percentiles", {}).get(key)
-            if printed is not None:
-                check.same(f"{where} {key}", printed,
-                           case.percentile(row["measurement"], f"{key}_ns", fewest))
-        for key, sum_of in (
-                ("cpu_ns", ("cpu", "user_ns_per_operation", "system_ns_per_operation")),
-                ("switches", ("switches", "voluntary_per_operation", "involuntary_per_operation"))):
-            if row.get(key) is not None:
-                check.same(f"{where} {key}", row[key], case.sum_of(*sum_of))
+        for end, p in (("low", 0.1), ("high", 0.9)):
+            check.same(f"{where} {end} of 80 %", row["range"][end],
+                       quantile(case.values(row["measurement"]), p))
+        for key, fewest in PERCENTILES.items():
+            check.same(f"{where} {key}", row["percentiles"][key],
+                       case.percentile(row["measurement"], f"{key}_ns", fewest))
+        # Of all phases together, so not on the rows of single ones.
+        if row["cpu_ns"] is not None:
+            check.same(f"{where} cpu", row["cpu_ns"], case.sum_of("cpu", *CPU))
+        if row["switches"] is not None:
+            check.same(f"{where} switches", row["switches"], case.sum_of("switches", *SWITCHES))
         for part in row.get("memory") or []:
             if part["name"] in LEDGER:
                 check.figure(f"{where} {part['name']}", part["bytes_per_task"],
                              case.memory(part["name"]))
+    for block in (block for screen in report["screen"] for block in screen["blocks"]):
+        reference = run.case(block["reference"])
+        for row in (row for row in block["rows"] if row["factor"]):
+            check.same(f"{row['label']} factor", row["factor"]["value"],
+                       run.case(row["case"]).figure().value / reference.figure().value)
 
 
 def check_csv(check, run, rows):
-    for row in filter(lambda row: row["ns"], rows):
-        case = run.cases[name_of_line(row["case"])]
-        check.same(f"{row['case']} {row['measurement']} {row['round']}", float(row["ns"]),
-                   case.by_round(row["measurement"]).get(int(row["round"])))
+    printed = {}
+    for row in (row for row in rows if row["value"] and row["outcome"] == "used"):
+        printed.setdefault((row["case"], row["measurement"]), []).append(float(row["value"]))
+    for (case, measurement), values in printed.items():
+        expected = run.case(case).values(measurement)
+        check.same(f"{case}, {measurement}", len(values), len(expected))
+        for one, other in zip(sorted(values), sorted(expected)):
+            check.same(f"{case}, {measurement}", one, other)
 
 
 def check_comparison(check, old, new, comparison):
-    correction = comparison.get("correction") or 1
-    for row in comparison["cases"]:
-        sides = [run.cases[name_of_line(row["case"])].figure() for run in (old, new)]
-        for side, printed, figure in zip(("old", "new"), row["figures"], sides):
-            check.same(f"{row['case']} {side}", printed, figure.value)
-        ratio = sides[1].value / sides[0].value * (correction if row["unit"] != "bytes" else 1)
-        check.same(f"{row['case']} ratio", row["ratio"]["value"], ratio)
+    correction = comparison["correction"] or 1
+    for case in comparison["cases"]:
+        name, figures = case["rows"][0]["case"], []
+        for run, row in zip((old, new), case["rows"]):
+            figures.append(run.case(name).figure())
+            check.figure(f"{name} of {run.plan['started_at']}", row["figure"], figures[-1])
+        ratio = figures[1].value / figures[0].value
+        if case["rows"][0]["unit"] != "bytes":
+            ratio *= correction
+        check.same(f"{name} ratio", case["ratio"]["value"], ratio)
+
+
+# Pages in Markdown.
+
+def digits(value):
+    size = abs(value)
+    return "0.00" if size < 0.005 else f"{value:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+
+
+def scale_of(value, unit):
+    units = {"ns": ((1, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")),
+             "bytes": ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"))}[unit]
+    most = 999.5 if unit == "ns" else 1023.5
+    return next((of for of in units if abs(value) / of[0] < most), units[-1])
+
+
+def shown(figure, unit):
+    """A figure with its interval, as in a table."""
+    scale, symbol = scale_of(figure.value, unit)
+    ends = [digits(end / scale) for end in figure.ends or ()]
+    return f"{digits(figure.value / scale)} {symbol} [{', '.join(ends) or '–'}]"
+
+
+def check_page(check, run, text):
+    """The tables of the cases: each figure is one of the case's, and each ratio of its cases'."""
+    headings = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = [cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]]
+        if not cells or set(line) <= set("|-: "):
+            headings = headings if cells else []
+            continue
+        if not headings:
+            headings = cells
+            continue
+        row, at = dict(zip(headings, cells)), f"line {number}: {cells[0]}"
+        last = cells[0] or last
+        if headings[0] == "case" and row["median [95 %]"][0] != "–":
+            case = run.case(last)
+            names = [None, *(of["name"] for of in case.records[0]["measurements"])]
+            of = {shown(figure, case.unit if name is None else "ns"): name for name in names
+                  if (figure := case.figure(name))}
+            check.same_text(at, row["median [95 %]"], of)
+            figure = case.figure(of.get(row["median [95 %]"]))
+            scale = scale_of(figure.value, case.unit)[0]
+            if row.get("cpu", "–") != "–":
+                check.same_text(f"{at} cpu", row["cpu"],
+                                [digits(case.sum_of("cpu", *CPU) / scale)])
+            if row.get("sw/op", "–") != "–":
+                check.same_text(f"{at} sw/op", row["sw/op"],
+                                [digits(case.sum_of("switches", *SWITCHES))])
+        elif headings[0] == "where the time goes":
+            parts = {key: float(value) for key, value in row.items() if re.match(r"[\d.]+$", value)}
+            rest = (parts["elapsed"] - parts["user"] - parts["kernel"] - parts["waiting"]
+                    + parts["overlap"])
+            check.figures += 5
+            if abs(rest) > 0.02 + 0.015 * parts["elapsed"]:
+                check.faults.append(f"{at}: the parts do not add up to {parts['elapsed']}")
 
 
 # The figures of docs/STATISTICS.md.

@@ -53,9 +53,8 @@ fn links_between_documents_lead_somewhere() {
             let target =
                 if file.is_empty() { document.clone() } else { document.with_file_name(file) };
             assert!(target.exists(), "{}: {link}", document.display());
-            let is_heading = |line: &str| {
-                line.starts_with('#') && anchor(line).replace(' ', "-") == heading
-            };
+            let is_heading =
+                |line: &str| line.starts_with('#') && anchor(line).replace(' ', "-") == heading;
             assert!(
                 heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading),
                 "{}: {link}",
