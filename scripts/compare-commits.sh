@@ -19,7 +19,6 @@ then prints three ratios for each case, and a verdict where all agree. It needs
                [default: cargo build --release --locked]
   --bin PATH   the file of a brigade, or the folder of the programs, in a checkout
   ARGUMENTS    cases and flags of `brigade compare`
-  --help       show this
 
 Examples:
   scripts/compare-commits.sh --base main --bin target/release/brigade -- --time 100

@@ -15,7 +15,6 @@ Keeps the builds in target/versions/, for the next time.
 
   CASE    a program and its flags, in quotes
   FLAGS   of `brigade compare`, for each of the three [default: --time 60]
-  --help  show this
 
 Examples:
   scripts/compare-versions.sh tokio 1.47.1 1.54.1 async-mem-brigade

@@ -14,7 +14,6 @@ hand-over, as a table of CPUs by CPUs: CPUs that share a cache take less.
                other CPU [default: spin]
   --cpus LIST  such as 0-3,8 [default: all that this process may use]
   --rounds N   measurements of each pair [default: 5]
-  --help       show this
 
 Examples:
   scripts/core-to-core.sh

@@ -54,9 +54,8 @@ program_path() {
     printf '%s/release/%s\n' "$target" "$1"
 }
 
-# first_value KEY RECORD: the first number or string of that key in a JSON
-# record. The record is one line from our programs, and the keys used occur
-# first in its principal measurement, so bash suffices: no jq.
+# first_value KEY RECORD: the first number or string of that key in a JSON record; the
+# keys used occur first in its principal measurement, so bash suffices.
 first_value() {
     [[ $2 =~ \"$1\":[[:space:]]*\"?([^\",}]*) ]] ||
         fail "$FAILED" "the program's record has no \"$1\""
@@ -76,17 +75,6 @@ cpus_in() {
     local part list=$1
     [[ $list != all ]] || list=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
     for part in ${list//,/ }; do seq "${part%-*}" "${part#*-}"; done
-}
-
-# raise_hard_file_limit: as far as this user may. Programs raise the soft limit
-# themselves, and report if the hard one is too low.
-raise_hard_file_limit() {
-    local most hard
-    most=$(</proc/sys/fs/nr_open)
-    hard=$(ulimit -H -n)
-    if [[ $hard != unlimited ]] && ((hard < most)); then
-        ulimit -H -n "$most" 2>/dev/null || true
-    fi
 }
 
 # fit_line TASK: fits resident memory over the count by least squares, from lines of count,
@@ -135,7 +123,6 @@ ends there, and the line is fitted to the others.
   --from N   first number of ${task}s [default: $from]
   --to N     last number of ${task}s at most [default: $to]
   --step N   step between the numbers [default: $step]
-  --help     show this
 
 Examples:
   scripts/${0##*/}
@@ -156,7 +143,6 @@ USAGE
         bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
     require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
     build_programs "$2"
-    raise_hard_file_limit
     printf '%ss\tvirtual_kib\tresident_kib\n' "$task"
     for ((count = from; count <= to; count += step)); do
         row=$(memory_at "$count" "$(program_path "$2")" "${@:3}") || status=$?
@@ -183,24 +169,24 @@ cargo_in() {
 }
 
 # compare_ways BRIGADE BASE HEAD ARGUMENTS...: compares BASE-WAY with HEAD-WAY for each way, and
-# prints the three ratios of each case. Takes --format and --fail-on out of the arguments.
+# prints the three ratios of each case as a table in Markdown, which is text, too. Takes --format
+# and --fail-on out of the arguments.
 compare_ways() {
-    local brigade=$1 base=$2 head=$3 way style=text fail_on=never arguments=() status
+    local brigade=$1 base=$2 head=$3 way fail_on=never arguments=() status
     shift 3
     while (($# > 0)); do
         case $1 in
-            --format) style=${2-} && shift ;;
+            --format) shift ;;
             --fail-on) fail_on=${2-} && shift ;;
             *) arguments+=("$1") ;;
         esac
         shift
     done
-    [[ $style =~ ^(text|markdown)$ ]] || bad_usage "--format: '$style' is not text or markdown"
     for way in "${WAYS[@]}"; do
         status=0
         "$brigade" compare --bin "$base-$way" --bin "$head-$way" "${arguments[@]}" --format json \
             >"$head-$way.json" || status=$?
         ((status == 0)) || exit "$status"
     done
-    python3 "$workspace/scripts/three-ways.py" "$style" "$fail_on" "$head"-{default,one-unit,fat-lto}.json
+    python3 "$workspace/scripts/three-ways.py" "$fail_on" "$head"-{default,one-unit,fat-lto}.json
 }

@@ -12,7 +12,6 @@ alternates. Prints the time per hop of each run in ns as tab-separated values,
 then the medians and their ratio.
 
   --rounds N   runs of each arm [default: 5]
-  --help       show this
   FLAGS        passed to both programs; --max-time 2 unless you give another
 
 Examples:

@@ -12,7 +12,6 @@ the number of tasks, the mean time per operation in ns, and the number of
 iterations.
 
   --to N     most tasks to try [default: 1000000]
-  --help     show this
   FLAGS      passed to the program; --max-time 2 unless you give another
 
 Examples:
@@ -42,7 +41,6 @@ done
 [[ $program =~ ^[a-z-]+$ && -f $workspace/$program/src/lib.rs ]] ||
     bad_usage "'$program' is not a program of this workspace"
 build_programs "$program"
-raise_hard_file_limit
 for ((scale = 1; scale <= to; scale *= 10)); do
     for count in "$scale" $((2 * scale)) $((5 * scale)); do
         ((count <= to)) || break

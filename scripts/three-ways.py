@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Joins three comparisons of the same change, one per way of building it.
 
-    three-ways.py text|markdown never|slower|unresolved DEFAULT ONE-UNIT FAT-LTO
+    three-ways.py never|slower|unresolved DEFAULT ONE-UNIT FAT-LTO
 
 Each file is what `brigade compare --format json` prints. Most of what two builds differ by below a
 microsecond is where the compiler happened to put code and data, so a verdict needs all three.
-Exits with 4 if a case has the verdict of the second word, with 1 if there is nothing to compare.
+Exits with 4 if a case has the verdict of the first word, with 1 if there is nothing to compare.
 """
 
 import json
@@ -29,21 +29,19 @@ def verdict(cases):
     return "depends on the build" if verdicts & {"slower", "faster"} else "unresolved"
 
 
-def main(style, fail_on, *files):
-    sides = [{case["case"]: case for case in json.load(open(file))["cases"]} for file in files]
+def main(fail_on, *files):
+    sides = [{case["rows"][0]["case"]: case for case in json.load(open(file))["cases"]}
+             for file in files]
     names = [name for name in sides[0] if all(name in side for side in sides[1:])]
     rows = [["case", *WAYS, "verdict"]]
     for name in names:
         cases = [side[name] for side in sides]
         rows.append([name, *map(ratio, cases), verdict(cases)])
-    if style == "markdown":
-        rows.insert(1, ["---"] * len(rows[0]))
-        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
-    else:
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for row in rows:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-    verdicts = [row[-1] for row in rows[1:]]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rows.insert(1, ["-" * width for width in widths])
+    for row in rows:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
+    verdicts = [row[-1] for row in rows[2:]]
     counts = {word: verdicts.count(word) for word in ("slower", "faster", "depends on the build")}
     print("\n" + ", ".join(f"{count} {word}" for word, count in counts.items())
           + f", of {len(names)}. A verdict needs all three builds to agree.")
@@ -54,6 +52,6 @@ def main(style, fail_on, *files):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 6:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
