@@ -16,4 +16,4 @@ cargo tree --locked --package brigade --edges normal --prefix none --format '{p}
             -printf "\n== $crate $version %f\n\n" -exec cat {} \; 2>/dev/null || true
     done >"$dist/licences"
 RUSTFLAGS="${RUSTFLAGS-} --remap-path-prefix=$PWD=. --remap-path-prefix=$home=cargo" \
-    cargo deb --locked --package brigade "$@"
+    cargo deb --locked --strip --package brigade "$@"
