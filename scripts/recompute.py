@@ -357,11 +357,21 @@ def check_page(check, run, text):
         if headings[0] == "case" and row["median [95 %]"][0] != "–":
             case = run.case(last)
             names = [None, *(of["name"] for of in case.records[0]["measurements"])]
-            of = {shown(figure, case.unit if name is None else "ns"): name for name in names
-                  if (figure := case.figure(name))}
+            of = {}
+            for name in names:
+                if figure := case.figure(name):
+                    of.setdefault(shown(figure, case.unit if name is None else "ns"), []).append(name)
             check.same_text(at, row["median [95 %]"], of)
-            figure = case.figure(of.get(row["median [95 %]"]))
+            names = of.get(row["median [95 %]"], [None])
+            figure = case.figure(names[0])
             scale = scale_of(figure.value, case.unit)[0]
+            check.same_text(f"{at} n", row["n"].rstrip("~"), [str(figure.n)])
+            for heading, key in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p999")):
+                if row.get(heading, "–") != "–":
+                    values = [case.percentile(name, f"{key}_ns", PERCENTILES[key])
+                              for name in names]
+                    check.same_text(f"{at} {heading}", row[heading],
+                                    [digits(value / scale) for value in values if value is not None])
             if row.get("cpu", "–") != "–":
                 check.same_text(f"{at} cpu", row["cpu"],
                                 [digits(case.sum_of("cpu", *CPU) / scale)])

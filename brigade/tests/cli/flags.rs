@@ -102,20 +102,3 @@ fn the_documents_name_every_command_and_exit_code() {
     }
     assert!((20..=55).contains(&flags), "{flags} flags");
 }
-
-/// It lists the flags of programs.
-#[test]
-fn the_protocol_has_every_flag_of_the_harness() {
-    use clap::Args as _;
-    let command = clap::Command::new("program");
-    let command = harness::LoadFlags::augment_args(command);
-    let command = harness::flags::TasksFlag::augment_args(command);
-    let mut command = harness::flags::Flags::augment_args(command);
-    let protocol = document("docs/PROTOCOL.md");
-    let help = command.render_long_help().to_string();
-    let flags = flags_in(&help);
-    assert!(flags.len() > 9, "{help}");
-    for flag in flags {
-        assert!(protocol.contains(&format!("| `{flag}")), "docs/PROTOCOL.md has no row for {flag}");
-    }
-}
