@@ -97,9 +97,9 @@ fn report_of(name: &str, format: &str) -> String {
     ended.stdout
 }
 
-/// A default run, and a run of a single group with curves.
+/// A default run, and a run with curves.
 const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
-const HAND_OVERS: &str = "2026-11-24-hand-overs";
+const CURVES: &str = "2026-11-25-sharing";
 
 #[test]
 fn a_run_leaves_a_page_that_embeds_its_report() {
@@ -147,7 +147,7 @@ fn a_browser_shows_every_plot_at_every_width() {
         "overflows": false, "overlaps": [], "outside": [], "plots": true, "unnamed": 0,
         "repeated": 0, "requests": 0,
     });
-    for name in [RUN, HAND_OVERS] {
+    for name in [RUN, CURVES] {
         let page = report_of(name, "html");
         for (width, flags) in [(400, &[][..]), (1280, &["--blink-settings=preferredColorScheme=0"])]
         {
