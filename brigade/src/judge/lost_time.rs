@@ -4,7 +4,7 @@
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use super::row::Used;
+use super::parts::Used;
 
 /// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
@@ -182,7 +182,7 @@ impl LostTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::row::used;
+    use crate::judge::parts::used;
     use crate::store::fixtures::Sample;
     use crate::store::invocation::Invocation;
 

@@ -5,11 +5,51 @@
 //! And where the memory of a task goes: bytes per task, part by part, as slopes over the number of
 //! tasks, and the remainder of the machine's memory that no part explains.
 
+use std::collections::BTreeMap;
+
 use harness::record::{IdleState, LedgerPoint, Record};
 use serde::{Deserialize, Serialize};
 
-use super::row::{MemoryPart, Used, median_of};
-use super::statistics::{Estimate, slope};
+use super::statistics::{Estimate, median, slope};
+use crate::store::invocation::{Invocation, Outcome};
+
+/// A process whose figures are used.
+#[derive(Clone, Copy)]
+pub struct Used<'a> {
+    pub invocation: &'a Invocation,
+    pub record: &'a Record,
+}
+
+/// The processes of a case whose figures are used, the last of each round: those that nothing
+/// stopped or throttled, or else all that measured.
+pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
+    let mut rounds: BTreeMap<u32, Used> = BTreeMap::new();
+    for invocation in invocations {
+        if let Some(record) = measured(invocation) {
+            rounds.insert(invocation.round, Used { invocation, record });
+        }
+    }
+    let all: Vec<Used> = rounds.into_values().collect();
+    let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
+    if quiet.is_empty() { all } else { quiet }
+}
+
+/// The record of an invocation that measured.
+pub fn measured(invocation: &Invocation) -> Option<&Record> {
+    let measured = invocation.outcome == Outcome::Measured && !invocation.interrupted;
+    invocation.record.as_ref().filter(|_| measured)
+}
+
+/// Whether a signal stopped the process or a CPU quota throttled it while it measured.
+fn is_disturbed(invocation: &Invocation) -> bool {
+    let periods = invocation.record.as_ref().and_then(|of| of.interference.throttled_periods);
+    invocation.stopped_ns.unwrap_or(0) > 0 || periods.is_some_and(|[used_up, _]| used_up > 0)
+}
+
+/// The median over processes of a figure of their records.
+pub fn median_of(used: &[Used], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    median(&used.iter().filter_map(|of| figure(of.record)).collect::<Vec<_>>())
+}
 
 /// How far the kernel's count of CPU time may differ from the wall time of a process that never
 /// waits, as a share: the two are not read at the same moment.
@@ -151,6 +191,16 @@ fn idle_entries(record: &Record) -> Option<f64> {
     Some(states.iter().map(|state| state.entries_per_operation).sum())
 }
 
+/// A part of a task's memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MemoryPart {
+    /// Its name.
+    pub name: String,
+    /// Bytes per task: the slope over the number of tasks; the median over processes.
+    pub bytes_per_task: Estimate,
+}
+
 /// Reads a figure of a point, in bytes.
 type Figure = fn(&LedgerPoint) -> Option<u64>;
 
@@ -249,7 +299,7 @@ mod tests {
         }
         let run: Vec<_> = run.iter().collect();
         let whole = |part: MemoryPart| (part.name, part.bytes_per_task.value.round() as i64);
-        memory(&crate::judge::row::used(&run)).into_iter().map(whole).collect()
+        memory(&used(&run)).into_iter().map(whole).collect()
     }
 
     #[test]

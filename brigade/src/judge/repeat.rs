@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::report::rows_of;
 use super::statistics::{CONFIDENCE, DEVIATE, Estimate, median, quantile, sorted};
-use crate::manifest::Manifest;
 use crate::store::invocation::Invocation;
-use crate::store::results::SavedRun;
 
 /// The time of the reference work during a run, in nanoseconds: the median over the readings
 /// before its processes. `None` for a run without references.
@@ -19,12 +16,6 @@ pub fn reference_ns(invocations: &[Invocation]) -> Option<f64> {
 
 /// The figure of each case of a run, by program and parameters.
 pub type Figures = BTreeMap<String, Estimate>;
-
-/// The figures of a run.
-pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
-    let cases = rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next());
-    cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
-}
 
 /// How much the figures of runs of one build on one machine differ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::lost_time::LostTime;
+use super::parts::used;
 use super::repeat::{Figures, Repeat, reference_ns};
-use super::row::{Other, Quantity, Row, used};
+use super::row::{Other, Quantity, Row};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
 use crate::manifest::{Case, FigureSpec, Manifest};
 use crate::store::invocation::{Invocation, RecordedCase};
@@ -193,6 +194,12 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
         Some(Row::of_case(&named.identified(key.unwrap_or_else(unknown)), &invocations))
     });
     rows.collect()
+}
+
+/// The figures of a run.
+pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
+    let cases = rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next());
+    cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
 /// The manifest's case that this run calls `name`.

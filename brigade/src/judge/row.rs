@@ -7,8 +7,8 @@ use harness::record::{Measurement, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::parts::{Parts, memory, per_task};
-use super::statistics::{ByRound, Estimate, Interval, median, quantile, sorted};
+use super::parts::{MemoryPart, Parts, Used, measured, median_of, memory, per_task, used};
+use super::statistics::{ByRound, Estimate, Interval, quantile, sorted};
 pub use crate::manifest::TaskKind;
 use crate::store::invocation::{Invocation, Outcome, RecordedCase};
 
@@ -128,48 +128,6 @@ pub struct Percentiles {
     pub p99: Option<f64>,
     /// The 99.9th percentile.
     pub p999: Option<f64>,
-}
-
-/// A part of a task's memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct MemoryPart {
-    /// Its name.
-    pub name: String,
-    /// Bytes per task: the slope over the number of tasks; the median over processes.
-    pub bytes_per_task: Estimate,
-}
-
-/// A process whose figures are used.
-#[derive(Clone, Copy)]
-pub struct Used<'a> {
-    pub invocation: &'a Invocation,
-    pub record: &'a Record,
-}
-
-/// The processes of a case whose figures are used, the last of each round: those that nothing
-/// stopped or throttled, or else all that measured.
-pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
-    let mut rounds: BTreeMap<u32, Used> = BTreeMap::new();
-    for invocation in invocations {
-        if let Some(record) = measured(invocation) {
-            rounds.insert(invocation.round, Used { invocation, record });
-        }
-    }
-    let all: Vec<Used> = rounds.into_values().collect();
-    let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
-    if quiet.is_empty() { all } else { quiet }
-}
-
-fn measured(invocation: &Invocation) -> Option<&Record> {
-    let measured = invocation.outcome == Outcome::Measured && !invocation.interrupted;
-    invocation.record.as_ref().filter(|_| measured)
-}
-
-/// Whether a signal stopped the process or a CPU quota throttled it while it measured.
-fn is_disturbed(invocation: &Invocation) -> bool {
-    let periods = invocation.record.as_ref().and_then(|of| of.interference.throttled_periods);
-    invocation.stopped_ns.unwrap_or(0) > 0 || periods.is_some_and(|[used_up, _]| used_up > 0)
 }
 
 /// The figure of a process and its unit: memory per task if it sweeps the number of tasks, or else
@@ -342,11 +300,6 @@ fn process(invocation: &Invocation, which: Which, used: &[Used]) -> Process {
     let Invocation { round, ref started_at, .. } = *invocation;
     let value = measured(invocation).and_then(|record| which.of(record));
     Process { round, started_at: started_at.clone(), outcome, value }
-}
-
-/// The median over processes of a figure of their records.
-pub fn median_of(used: &[Used], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
-    median(&used.iter().filter_map(|of| figure(of.record)).collect::<Vec<_>>())
 }
 
 /// The percentiles of a measurement, if the median process has enough samples: the 99th percentile
