@@ -189,8 +189,8 @@ const SHAPES: [(&str, Draw); 5] = [
     }),
 ];
 
-/// Samples drawn per cell: the standard error of a coverage of 95 % is 0.34 %.
-const SAMPLES: usize = 4_000;
+/// Samples drawn per cell: the standard error of a coverage of 95 % is 0.5 %.
+const SAMPLES: usize = 2_000;
 
 /// The share of estimates whose interval contains `truth`.
 fn coverage(truth: f64, mut one: impl FnMut() -> Estimate) -> f64 {
