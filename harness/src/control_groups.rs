@@ -20,23 +20,12 @@ pub enum Version {
     Two,
 }
 
-/// A group's limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Allowance {
-    /// At most this much.
-    AtMost(u64),
-    /// No limit is set.
-    Unlimited,
-}
-
-impl Allowance {
-    /// Parses a group's file: a number, or the words of versions 2 and 1 for no
-    /// limit.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text.trim() {
-            "max" | "-1" => Some(Self::Unlimited),
-            number => number.parse().ok().map(Self::AtMost),
-        }
+/// Parses a group's limit: a number, or the words of versions 2 and 1 for none, which is
+/// [`u64::MAX`].
+pub fn limit(text: &str) -> Option<u64> {
+    match text.trim() {
+        "max" | "-1" => Some(u64::MAX),
+        number => number.parse().ok(),
     }
 }
 
@@ -128,9 +117,9 @@ impl Group {
         }
     }
 
-    /// The limit on its threads; `None` if it has none.
-    pub fn most_threads(&self, files: &SystemFiles) -> Option<Allowance> {
-        Allowance::parse(&self.text(files, "pids.max")?)
+    /// The limit on its threads, as of [`limit`]; `None` without such a file.
+    pub fn most_threads(&self, files: &SystemFiles) -> Option<u64> {
+        limit(&self.text(files, "pids.max")?)
     }
 
     /// The number of its threads.
@@ -143,12 +132,10 @@ impl Group {
         self.by_version("memory.limit_in_bytes", "memory.max")
     }
 
-    /// Its memory limit, in bytes; `None` without such a file.
-    pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<Allowance> {
-        match Allowance::parse(&self.text(files, self.memory_limit_file())?)? {
-            Allowance::AtMost(bytes) if bytes < NO_MEMORY_LIMIT => Some(Allowance::AtMost(bytes)),
-            _ => Some(Allowance::Unlimited),
-        }
+    /// Its memory limit, in bytes, as of [`limit`]; `None` without such a file.
+    pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
+        let bytes = limit(&self.text(files, self.memory_limit_file())?)?;
+        Some(if bytes < NO_MEMORY_LIMIT { bytes } else { u64::MAX })
     }
 
     /// The memory charged to it, user and kernel, in bytes.
@@ -191,7 +178,7 @@ mod tests {
                 ("proc/self/cgroup", &membership),
                 ("proc/self/mountinfo", &mounts),
             ]);
-            let _ = (of_process(&files, "pids"), Allowance::parse(&limit));
+            let _ = (of_process(&files, "pids"), super::limit(&limit));
         }
     }
 
@@ -224,10 +211,8 @@ mod tests {
 
     #[test]
     fn max_is_no_limit_and_a_number_is_one() {
-        let parsed = ["max\n", "-1", "200\n", "many"].map(Allowance::parse);
-        let unlimited = Some(Allowance::Unlimited);
-        assert_eq!(parsed, [unlimited, unlimited, Some(Allowance::AtMost(200)), None]);
-        assert!(Allowance::AtMost(u64::MAX) < Allowance::Unlimited);
+        let parsed = ["max\n", "-1", "200\n", "many"].map(limit);
+        assert_eq!(parsed, [Some(u64::MAX), Some(u64::MAX), Some(200), None]);
     }
 
     #[test]
@@ -241,10 +226,10 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.current", "4000\n"),
         ]);
         let one = Group { folder: folder.clone(), version: Version::One };
-        assert_eq!(one.most_memory_bytes(&files), Some(Allowance::Unlimited));
+        assert_eq!(one.most_memory_bytes(&files), Some(u64::MAX));
         assert_eq!((one.memory_bytes(&files), one.droppable_bytes(&files)), (Some(5000), 700));
         let two = Group { folder, version: Version::Two };
-        assert_eq!(two.most_memory_bytes(&files), Some(Allowance::AtMost(9000)));
+        assert_eq!(two.most_memory_bytes(&files), Some(9000));
         assert_eq!((two.memory_bytes(&files), two.droppable_bytes(&files)), (Some(4000), 1));
     }
 }

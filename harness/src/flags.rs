@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum, value_parser};
 use serde::Serialize;
 
 use crate::cpus::CpuList;
@@ -20,8 +20,8 @@ use crate::spec::{Count, Spec};
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct TasksFlag {
     /// Number of tasks
-    #[arg(long, visible_alias = "threads", value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, visible_alias = "threads", value_name = "N")]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
     pub tasks: u32,
 }
 
@@ -37,7 +37,7 @@ const FUTURE_BYTES: [&str; 3] = ["0", "1024", "16384"];
 #[group(skip)]
 pub struct FutureFlag {
     /// Additional bytes in the future of each task
-    #[arg(long, value_name = "BYTES", default_value = "0", allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", default_value = "0")]
     #[arg(value_parser = PossibleValuesParser::new(FUTURE_BYTES).try_map(|bytes| bytes.parse::<u32>()))]
     pub future_bytes: u32,
 }
@@ -70,8 +70,7 @@ pub struct ChannelFlag {
 #[group(skip)]
 pub struct StackFlag {
     /// Address space reserved for the stack of each task
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, allow_negative_numbers = true)]
-    #[arg(value_parser = stack_size)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = stack_size)]
     pub stack_size: usize,
 }
 
@@ -87,16 +86,15 @@ pub struct Flags {
     pub tasks: Option<TasksFlag>,
 
     /// Iterations to measure
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub iters: u64,
 
     /// Warm-up iterations [default: 20 ms worth, at least 3, at most 2 s]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub warmups: Option<u64>,
 
     /// Start no iteration after this many seconds of measuring, or of warming up
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     #[serde(serialize_with = "as_seconds")]
     pub max_time: Option<Duration>,
 
@@ -105,7 +103,7 @@ pub struct Flags {
     pub placement: Policy,
 
     /// CPUs to choose from, like 0,2-3 [default: all that this process may use]
-    #[arg(long, value_name = "LIST", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
 
     /// Run a SCHED_IDLE spinner on each CPU so that it never goes idle
@@ -249,7 +247,12 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
         command =
             command.mut_arg("warmups", |arg| with_default(arg, warmups).help("Warm-up iterations"));
     }
-    command.mut_arg("iters", |arg| with_default(arg, spec.iters))
+    let command = command.mut_arg("iters", |arg| with_default(arg, spec.iters));
+    // A negative number is a wrong value, not an unknown flag.
+    command.mut_args(|arg| {
+        let takes_values = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_values)
+    })
 }
 
 #[cfg(test)]

@@ -25,17 +25,6 @@ pub enum Policy {
     Spread,
 }
 
-impl Policy {
-    /// The value as the flag takes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::SameCpu => "same-cpu",
-            Self::Spread => "spread",
-        }
-    }
-}
-
 /// A policy and its CPUs.
 #[derive(Clone, Debug)]
 pub struct Placement {

@@ -34,7 +34,7 @@ use crate::state::Findings;
 use crate::summary::summary;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
-use crate::{system_files, terminal};
+use crate::{histogram, system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +215,7 @@ impl Session {
 
     fn write_histogram(&self) -> anyhow::Result<()> {
         let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
-        let text = self.bench.findings().samples[0].histogram().percentile_text();
+        let text = histogram::percentile_text(self.bench.findings().samples[0].histogram());
         file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
@@ -264,7 +264,7 @@ impl Session {
                 cross_cpu_share: tracer.and_then(|tracer| tracer.cross_cpu_share()),
             }),
             system_calls_per_operation: findings.system_calls,
-            waiting: used.map(|(span, operations)| span.waited.per_operation(operations)),
+            waiting: used.map(|(span, operations)| span.waited.clone().per_operation(operations)),
             interference: interference(&findings),
             memory: findings.memory,
             ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),

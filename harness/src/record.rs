@@ -21,9 +21,6 @@ pub const READABLE_MAJOR: &str = "1";
 /// The longest record that a reader accepts, in bytes; 20 KiB are usual.
 pub const LONGEST_RECORD: usize = 1024 * 1024;
 
-/// The longest name of a program or a measurement, in characters.
-pub const LONGEST_NAME: usize = 200;
-
 /// The measurements of one invocation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]

@@ -75,7 +75,7 @@ pub struct RuntimeFlags {
     pub runtime: RuntimeKind,
 
     /// Worker threads of a multi-thread runtime [default: one per CPU]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
 }

@@ -1,6 +1,6 @@
 //! Samples of one measurement: exact moments and the distribution.
 
-use crate::histogram::Histogram;
+use crate::histogram::{self, Histogram};
 use crate::record::Measurement;
 
 /// What a sample measures: its name, and its operations.
@@ -51,7 +51,7 @@ impl Samples {
         Self {
             measured,
             moments: Moments::default(),
-            histogram: Histogram::default(),
+            histogram: histogram::empty(),
             min_ns: u64::MAX,
             max_ns: 0,
         }
@@ -61,7 +61,7 @@ impl Samples {
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
         self.moments.add(nanoseconds);
-        self.histogram.record(nanoseconds);
+        self.histogram.saturating_record(nanoseconds);
         self.min_ns = self.min_ns.min(nanoseconds);
         self.max_ns = self.max_ns.max(nanoseconds);
     }
@@ -69,14 +69,14 @@ impl Samples {
     /// Adds all samples of `other`, from the same measurement.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
-        self.histogram.merge(&other.histogram);
+        self.histogram += &other.histogram;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     /// Removes all samples, but keeps the memory.
     pub fn clear(&mut self) {
-        self.histogram.clear();
+        self.histogram.reset();
         (self.moments, self.min_ns, self.max_ns) = (Moments::default(), u64::MAX, 0);
     }
 
@@ -100,7 +100,7 @@ impl Samples {
     pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
         let mean_ns = self.moments.mean()?;
         // The histogram rounds up to its precision; the extremes are exact.
-        let percentile = |percent| self.histogram.percentile(percent).min(self.max_ns);
+        let percentile = |percent| self.histogram.value_at_percentile(percent).min(self.max_ns);
         Some(Measurement {
             name: self.measured.name.into(),
             operation: self.measured.operation.into(),
@@ -116,7 +116,7 @@ impl Samples {
             max_ns: self.max_ns,
             ns_per_operation: mean_ns / self.measured.operations as f64,
             ns_per_task: self.measured.covers_tasks.then(|| mean_ns / tasks as f64),
-            histogram: self.histogram.encode(),
+            histogram: histogram::encode(&self.histogram),
         })
     }
 }

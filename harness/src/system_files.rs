@@ -115,17 +115,14 @@ pub fn require_stack() -> anyhow::Result<()> {
 }
 
 /// Bytes per page, the unit of some files.
-pub fn page_size() -> Option<u64> {
+pub fn page_size() -> u64 {
     system_constant(SysconfVar::PAGE_SIZE)
 }
 
-/// Clock ticks per second, the unit of some files.
-pub fn ticks_per_second() -> Option<u64> {
-    system_constant(SysconfVar::CLK_TCK)
-}
-
-fn system_constant(which: SysconfVar) -> Option<u64> {
-    sysconf(which).ok()??.try_into().ok()
+/// A constant that every kernel has, or the number of CPUs.
+pub(crate) fn system_constant(which: SysconfVar) -> u64 {
+    let value = sysconf(which).expect("it is known").expect("it is positive");
+    value.unsigned_abs()
 }
 
 /// `text` without its line end, in printable ASCII only and bounded, so that a

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use nix::unistd::SysconfVar;
+
 use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
-use crate::system_files::{SystemFiles, field, ticks_per_second};
+use crate::system_files::{SystemFiles, field, system_constant};
 use crate::{clock, control_groups, cpus};
 
 /// The difference of two counts, if both could be read.
@@ -17,7 +19,6 @@ pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct SystemLoad {
-    at_ns: u64,
     /// CPU time of reaped children, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
@@ -29,31 +30,25 @@ pub(crate) struct SystemLoad {
 }
 
 impl SystemLoad {
-    /// The same with the time at which a span begins or ends, when nothing may be read.
-    pub(crate) fn at(self, at_ns: u64) -> Self {
-        Self { at_ns, ..self }
-    }
-
     /// Reads it now. `cpus` are those that the tasks may run on; `companions` are helper processes
     /// of this one.
     pub(crate) fn read(cpus: &[usize], companions: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let of_companions: u64 = companions.iter().filter_map(|pid| run_ns(*pid)).sum();
+        let children = Counters::of_children();
         Self {
-            at_ns: clock::now(),
-            children_ns: children_ns() + of_companions,
+            children_ns: children.user_ns + children.system_ns + of_companions,
             cpu_time: CpuTime::of(cpus, &stat),
-            steal_ns: steal_in(&stat).and_then(|ticks| nanoseconds_in([ticks])),
+            steal_ns: ticks_of("cpu", &stat).and_then(|ticks| nanoseconds_in([ticks[7]])),
             quotas: quotas(&SystemFiles::live()),
             psi_cpu_some_ns: pressure(),
             frequency_khz: frequency(),
         }
     }
 
-    /// The activity from `before` until now, in which this process, without its
+    /// The activity from `before` until now, `wall_ns` later, in which this process, without its
     /// children, used `own_ns` of CPU time.
-    pub(crate) fn since(&self, before: &Self, own_ns: u64) -> Interference {
-        let wall_ns = self.at_ns.saturating_sub(before.at_ns);
+    pub(crate) fn since(&self, before: &Self, wall_ns: u64, own_ns: u64) -> Interference {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
@@ -159,7 +154,8 @@ impl CpuTime {
     }
 }
 
-/// The first eight numbers in the line of `cpu` and its number, in clock ticks.
+/// The first eight numbers in the line of `cpu` and its number, in clock ticks; in the line `cpu`,
+/// the sums over all CPUs.
 fn ticks_of(name: &str, stat: &str) -> Option<[u64; 8]> {
     let mut lines = stat.lines().map(str::split_whitespace);
     let words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
@@ -167,31 +163,17 @@ fn ticks_of(name: &str, stat: &str) -> Option<[u64; 8]> {
     ticks.try_into().ok()
 }
 
-/// Steal time of all CPUs together since boot, in clock ticks: the eighth
-/// number of the line `cpu`.
-fn steal_in(stat: &str) -> Option<u64> {
-    ticks_of("cpu", stat).map(|ticks| ticks[7])
-}
-
 /// The sum of numbers of clock ticks, in nanoseconds; `None` if it exceeds what
 /// any machine can have counted.
 fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
     let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
-    ticks.checked_mul(1_000_000_000 / ticks_per_second()?)
-}
-
-fn children_ns() -> u64 {
-    let Counters { user_ns, system_ns, .. } = Counters::of_children();
-    user_ns + system_ns
+    ticks.checked_mul(1_000_000_000 / system_constant(SysconfVar::CLK_TCK))
 }
 
 /// Time in which some thread waited for a CPU since boot, in nanoseconds.
 fn pressure() -> Option<u64> {
-    pressure_in(&fs::read_to_string("/proc/pressure/cpu").ok()?)
-}
-
-fn pressure_in(psi: &str) -> Option<u64> {
-    let line = psi.lines().find(|line| line.starts_with("some "))?;
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let line = text.lines().find(|line| line.starts_with("some "))?;
     let microseconds: u64 = line.rsplit_once("total=")?.1.parse().ok()?;
     microseconds.checked_mul(1_000)
 }
@@ -199,8 +181,8 @@ fn pressure_in(psi: &str) -> Option<u64> {
 /// The frequency of the CPU that this thread runs on, in kilohertz.
 fn frequency() -> Option<u64> {
     let cpu = cpus::current();
-    let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
-    fs::read_to_string(file).ok()?.trim().parse().ok()
+    let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+    SystemFiles::live().number(&file)
 }
 
 /// With more threads, the scheduler's figures are not read: two files per thread take too long.
@@ -231,27 +213,36 @@ impl CpuCounts {
         }
     }
 
-    /// The differences from `before` until now, in which threads waited this long for a CPU.
-    pub(crate) fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waited {
+    /// The differences from `before` until now, in which threads waited this long for a CPU, as of
+    /// one operation.
+    pub(crate) fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waiting {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
-        let states = before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
-            let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
-                let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
-                let entered = entries.saturating_sub(entries_before);
-                (name.clone(), entered, ns.saturating_sub(ns_before))
-            };
-            after.iter().map(state).collect::<Vec<_>>()
-        });
-        let idle_ns = states.as_ref().map(|states| {
-            let sum: u64 = states.iter().map(|(_, _, ns)| ns).sum();
-            sum.saturating_sub(self.cpus.saturating_sub(1) * wall_ns).min(wall_ns)
-        });
-        Waited {
-            run_delay_ns,
-            idle_ns: idle_ns.filter(|_| self.cpus > 0),
-            states,
-            reschedules: between(before.reschedules, self.reschedules),
-            calls: between(before.calls, self.calls),
+        let mut slept_ns = 0;
+        let idle_states =
+            before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
+                let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
+                    let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
+                    let ns = ns.saturating_sub(ns_before);
+                    slept_ns += ns;
+                    IdleState {
+                        name: name.clone(),
+                        entries_per_operation: entries.saturating_sub(entries_before) as f64,
+                        ns_per_operation: ns as f64,
+                    }
+                };
+                after.iter().map(state).collect::<Vec<_>>()
+            });
+        // The sum of the idle times minus the part that cannot overlap.
+        let others_ns = self.cpus.saturating_sub(1) * wall_ns;
+        let idle_ns = slept_ns.saturating_sub(others_ns).min(wall_ns);
+        let figure = |count: Option<u64>| count.map(|count| count as f64);
+        Waiting {
+            runnable_ns_per_operation: figure(run_delay_ns),
+            idle_ns_per_operation: figure(idle_states.as_ref().map(|_| idle_ns))
+                .filter(|_| self.cpus > 0),
+            idle_states,
+            reschedules_per_operation: figure(between(before.reschedules, self.reschedules)),
+            calls_per_operation: figure(between(before.calls, self.calls)),
         }
     }
 }
@@ -344,38 +335,18 @@ fn migrations(files: &SystemFiles, thread: &str) -> Option<u64> {
     field(&text, "se.nr_migrations")?.parse().ok()
 }
 
-/// What kept tasks waiting in a span of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waited {
-    /// Time that threads of the process waited for a CPU, summed over them, in nanoseconds.
-    pub run_delay_ns: Option<u64>,
-    /// Time in which all CPUs were idle at once: the sum of their idle times minus the part that
-    /// cannot overlap.
-    idle_ns: Option<u64>,
-    /// The name of each idle state, entries into it and nanoseconds in it.
-    states: Option<Vec<(String, u64, u64)>>,
-    reschedules: Option<u64>,
-    calls: Option<u64>,
-}
-
-impl Waited {
-    /// The same per operation, for a span with this many.
-    pub fn per_operation(&self, operations: f64) -> Waiting {
-        let each = |total: u64| total as f64 / operations;
-        Waiting {
-            runnable_ns_per_operation: self.run_delay_ns.map(each),
-            idle_ns_per_operation: self.idle_ns.map(each),
-            idle_states: self.states.as_ref().map(|states| {
-                let state = |(name, entries, ns): &(String, u64, u64)| IdleState {
-                    name: name.clone(),
-                    entries_per_operation: each(*entries),
-                    ns_per_operation: each(*ns),
-                };
-                states.iter().map(state).collect()
-            }),
-            reschedules_per_operation: self.reschedules.map(each),
-            calls_per_operation: self.calls.map(each),
-        }
+impl Waiting {
+    /// The same divided by this many operations.
+    pub fn per_operation(mut self, operations: f64) -> Self {
+        let states = self.idle_states.iter_mut().flatten();
+        states
+            .flat_map(|state| [&mut state.entries_per_operation, &mut state.ns_per_operation])
+            .chain(&mut self.runnable_ns_per_operation)
+            .chain(&mut self.idle_ns_per_operation)
+            .chain(&mut self.reschedules_per_operation)
+            .chain(&mut self.calls_per_operation)
+            .for_each(|figure| *figure /= operations);
+        self
     }
 }
 
@@ -425,14 +396,13 @@ mod tests {
     #[test]
     fn others_exclude_this_process_and_the_group_that_throttled_most_counts() {
         let quota = |periods, throttled, throttled_ns| Quota { throttled_ns, throttled, periods };
-        let at = |at_ns, children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
-            at_ns,
+        let at = |frequency, children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),
             steal_ns: None,
             quotas: quotas.to_vec(),
             psi_cpu_some_ns: Some(3),
-            frequency_khz: Some(at_ns),
+            frequency_khz: Some(frequency),
         };
         let before = at(100, 5, 1000, 2000, [quota(9, 5, 900), quota(7, 0, 0)]);
         let after = at(1100, 25, 1200, 2790, [quota(12, 5, 900), quota(11, 3, 70)]);
@@ -446,8 +416,8 @@ mod tests {
             frequency_after_khz: Some(1100),
             ..Interference::default()
         };
-        assert_eq!(after.since(&before, 300), expected);
-        assert_eq!(after.since(&before, 900).others_cpu_ns, Some(790 - 900 - 20));
+        assert_eq!(after.since(&before, 1000, 300), expected);
+        assert_eq!(after.since(&before, 1000, 900).others_cpu_ns, Some(790 - 900 - 20));
     }
 
     const INTERRUPTS: &str = "           CPU0       CPU1       CPU3\n  \

@@ -9,9 +9,9 @@ use std::fs;
 
 use crate::clock;
 use crate::counters::Counters;
-use crate::record::Interference;
+use crate::record::{Interference, Waiting};
 use crate::system_files::SystemFiles;
-use crate::system_load::{CpuCounts, SystemLoad, Threads, Waited};
+use crate::system_load::{CpuCounts, SystemLoad, Threads};
 
 /// The start of a span. It reads this process's counters last, so that the span
 /// excludes reading files.
@@ -26,6 +26,7 @@ pub struct Start {
     companions: Vec<u32>,
     threads: Threads,
     load: SystemLoad,
+    begun_ns: u64,
     cpu_counts: CpuCounts,
     counters: Option<Counters>,
 }
@@ -49,23 +50,22 @@ impl Start {
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
         let before = Counters::default().with_peers(&others);
         let counters = before.map(|before| before.and(own(pid)));
-        let load = load.at(clock::now());
-        let cpus = cpus.to_vec();
-        Self { pid, others, cpus, companions, threads, load, cpu_counts, counters }
+        let (begun_ns, cpus) = (clock::now(), cpus.to_vec());
+        Self { pid, others, cpus, companions, threads, load, begun_ns, cpu_counts, counters }
     }
 
     /// Ends the span now; `None` if one of the other processes has ended.
     pub fn end(self) -> Option<Span> {
-        let at_ns = clock::now();
+        let wall_ns = clock::now().saturating_sub(self.begun_ns);
         let after = own(self.pid).with_peers(&self.others);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
-        let load = SystemLoad::read(&self.cpus, &self.companions).at(at_ns);
+        let load = SystemLoad::read(&self.cpus, &self.companions);
         let [run_delay, migrations] = threads(self.pid, &self.others).since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
             used,
             migrations,
-            interference: load.since(&self.load, used.user_ns + used.system_ns),
+            interference: load.since(&self.load, wall_ns, used.user_ns + used.system_ns),
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
         })
     }
@@ -104,6 +104,6 @@ pub struct Span {
     pub migrations: Option<u64>,
     /// Activity of the rest of the machine.
     pub interference: Interference,
-    /// What kept tasks waiting.
-    pub waited: Waited,
+    /// What kept tasks waiting, in all.
+    pub waited: Waiting,
 }

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::thread::{self, Builder};
 
 use anyhow::ensure;
+use clap::value_parser;
 use futures::executor::block_on;
 use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Purpose};
@@ -67,19 +68,17 @@ struct Flags {
 
     /// Units of work with the lock held; a unit is timed before and after the run
     #[arg(long, visible_alias = "work", overrides_with = "inside", value_name = "UNITS")]
-    #[arg(default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    #[arg(default_value_t = 0, value_parser = value_parser!(u64).range(..=MOST_WORK))]
     inside: u64,
 
     /// Units of work between releasing the lock and taking it again
-    #[arg(long, value_name = "UNITS", default_value_t = 0, allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
+    #[arg(long, value_name = "UNITS", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u64).range(..=MOST_WORK))]
     outside: u64,
 
     /// Acquisitions per second by all tasks together, each due at its time [default: as many as
     /// the tasks can make]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_RATE))]
     rate: Option<u32>,
 
     /// Take a page fault with the lock held

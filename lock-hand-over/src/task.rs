@@ -3,8 +3,8 @@
 use std::io;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use harness::rounds::{Lateness, Member, Purpose, Ran, Round};
@@ -173,7 +173,7 @@ impl<L: Lock> Task<L> {
     /// # Errors
     /// The kernel's.
     pub async fn live(self, mut member: Member<Tally>) -> io::Result<()> {
-        let work = Work::new(self.load)?;
+        let work = Work::new(self.load);
         while let Some(part) = member.next().await {
             let round = &*part.round;
             let tally = match round.purpose {
@@ -259,15 +259,14 @@ impl<L: Lock> Task<L> {
 /// does a third of 100 units before it has the lock.
 struct Work {
     load: Load,
-    page: Option<Page>,
+    page: Option<Box<Page>>,
     /// 0, hidden from the compiler.
     none: u64,
 }
 
 impl Work {
-    fn new(load: Load) -> io::Result<Self> {
-        let page = load.hold_fault.then(Page::new).transpose()?;
-        Ok(Self { load, page, none: std::hint::black_box(0) })
+    fn new(load: Load) -> Self {
+        Self { load, page: load.hold_fault.then(Page::new), none: std::hint::black_box(0) }
     }
 
     /// With the lock held.
@@ -305,42 +304,27 @@ struct Turns {
     computed: u64,
 }
 
-/// A page of memory whose next use is a page fault.
-struct Page(*mut libc::c_void);
-
-// SAFETY: the page belongs to one task, which may move to another thread.
-unsafe impl Send for Page {}
-// SAFETY: only its task uses references to it.
-unsafe impl Sync for Page {}
-
 /// The length of a page, in bytes.
 const PAGE_BYTES: usize = 4096;
 
+/// A page of memory whose next use is a page fault.
+#[repr(align(4096))]
+struct Page([AtomicU8; PAGE_BYTES]);
+
 impl Page {
-    fn new() -> io::Result<Self> {
-        let (access, kind) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, at an address that the kernel chooses.
-        let page = unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, -1, 0) };
-        if page == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(page)) }
+    fn new() -> Box<Self> {
+        Box::new(Self([const { AtomicU8::new(0) }; PAGE_BYTES]))
     }
 
     /// Writes to it: a page fault after [`Self::discard`].
     fn touch(&self) {
-        // SAFETY: the mapping is ours and may be written.
-        unsafe { self.0.cast::<u8>().write_volatile(1) };
+        self.0[0].store(1, Relaxed);
     }
 
     /// Returns its memory to the kernel.
     fn discard(&self) {
-        // SAFETY: the mapping is ours, and its contents are not needed.
-        unsafe { libc::madvise(self.0, PAGE_BYTES, libc::MADV_DONTNEED) };
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and no longer used.
-        unsafe { libc::munmap(self.0, PAGE_BYTES) };
+        let page = ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: the page is ours alone, and its bytes are atomic: they become 0.
+        unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_DONTNEED) };
     }
 }

@@ -41,7 +41,7 @@ struct Flags {
     via: Via,
 
     /// Memory that the parent touches first, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     resident_mib: u32,
 }

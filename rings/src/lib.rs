@@ -28,7 +28,7 @@ use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
     /// Number of rings at once, each with --tasks tasks
-    #[arg(long, value_name = "K", default_value_t = 4, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     rings: u32,
 

@@ -63,21 +63,20 @@ struct Flags {
     waiting: Option<Waiting>,
 
     /// Tasks at the first reading [default: half of --to]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     from: Option<u32>,
 
     /// Bytes that each task writes before it waits, like 400KiB: on its stack,
     /// or in a heap block without one
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
-    #[arg(allow_negative_numbers = true)]
     touch: usize,
 
     /// Address space of each thread's or coroutine's stack [default: 1MiB]
-    #[arg(long, value_name = "BYTES", value_parser = stack_size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = stack_size)]
     stack_size: Option<usize>,
 
     /// Size of the block of --kind heap [default: 256MiB]
-    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
     bytes: Option<usize>,
 
     /// Create tasks one by one up to --tasks, or until the kernel refuses one

@@ -28,7 +28,7 @@ pub struct Flags {
     pub kind: Reach,
 
     /// Bytes per hand-over through pipe or socketpair
-    #[arg(long, value_name = "BYTES", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
     pub message: u64,
 

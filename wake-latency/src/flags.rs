@@ -31,28 +31,26 @@ pub struct Flags {
     pub runtime: RuntimeFlags,
 
     /// Wake-ups per second, of all sleepers together
-    #[arg(long, value_name = "N", default_value_t = 10_000, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
     pub rate: u32,
 
     /// Threads that wake sleepers, each its share of them [default: 1]
-    #[arg(long, value_name = "M", allow_negative_numbers = true)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_BESIDE))]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=MOST_BESIDE))]
     pub wakers: Option<u32>,
 
     /// Processes that only use CPU time, next to the tasks
-    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub hogs: u32,
 
     /// Tasks next to the sleepers, of the same runtime, that compute and rarely yield
-    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub greedy: u32,
 
     /// How long a greedy task computes before it yields
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 10_000)]
-    #[arg(allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_GREED))]
     pub greedy_for: u32,
 }

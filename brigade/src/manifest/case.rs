@@ -95,7 +95,7 @@ impl Case {
         }
         let mut name = [&[program.to_owned()], &flags[..]].concat().join(" ");
         if placement != Placement::Free {
-            name += &format!(" --placement {}", placement.as_str());
+            name += &format!(" --placement {}", harness::flags::name(&placement));
         }
         let more = rules.iter().find_map(|rule| rule.flags.as_deref()).unwrap_or_default();
         flags.extend(words(more));
@@ -122,7 +122,7 @@ impl Case {
     pub fn parameters(&self) -> BTreeMap<String, String> {
         let mut parameters = parameters(self.flags.iter().map(String::as_str));
         parameters.retain(|name, _| !EFFORT.contains(&&**name));
-        parameters.insert("placement".to_owned(), self.placement.as_str().to_owned());
+        parameters.insert("placement".to_owned(), harness::flags::name(&self.placement));
         parameters
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use harness::control_groups::{self, Allowance, Group, Version};
+use harness::control_groups::{self, Group, Version};
 use harness::cpus::CpuList;
 use harness::process_stat::ProcessStat;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
@@ -330,13 +330,13 @@ pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
 fn smallest(
     files: &SystemFiles,
     controller: &str,
-    limit: fn(&Group, &SystemFiles) -> Option<Allowance>,
+    limit: fn(&Group, &SystemFiles) -> Option<u64>,
 ) -> Option<String> {
     let groups = control_groups::of_process(files, controller);
     let smallest = groups.iter().filter_map(|group| limit(group, files)).min();
     (!groups.is_empty()).then(|| match smallest {
-        Some(Allowance::AtMost(most)) => most.to_string(),
-        Some(Allowance::Unlimited) | None => "unlimited".to_owned(),
+        None | Some(u64::MAX) => "unlimited".to_owned(),
+        Some(most) => most.to_string(),
     })
 }
 
@@ -346,7 +346,7 @@ fn policy(number: u64) -> Option<&'static str> {
     names.into_iter().find(|(of, _)| *of == number).map(|(_, name)| name)
 }
 
-fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<Allowance> {
+fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<u64> {
     let text = match group.version {
         Version::One => {
             let text = |file| group.text(files, file);
@@ -355,13 +355,10 @@ fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<Allowance> 
         Version::Two => group.text(files, "cpu.max")?,
     };
     let (quota, period) = text.trim().split_once(' ')?;
-    Some(match Allowance::parse(quota)? {
-        Allowance::AtMost(quota) => {
-            let period: u64 = period.trim().parse().ok()?;
-            Allowance::AtMost(quota.saturating_mul(1000).checked_div(period)?)
-        }
-        Allowance::Unlimited => Allowance::Unlimited,
-    })
+    match control_groups::limit(quota)? {
+        u64::MAX => Some(u64::MAX),
+        quota => quota.saturating_mul(1000).checked_div(period.trim().parse().ok()?),
+    }
 }
 
 /// The hypervisor's name, or `none`. Wake-ups of an idle virtual CPU cost several times

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ChildStdin;
 
+use harness::flags;
+use harness::placement::Policy;
 use harness::record::{
     CpuTime, Ending, Interference, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record,
     SCHEMA_VERSION, ScheduleKept, Switches, Versioned, WorkRecord,
@@ -25,7 +27,7 @@ const LONGEST_QUOTE: usize = 60;
 /// A guest's output so far.
 #[derive(Debug)]
 pub struct Guest {
-    placement: &'static str,
+    placement: Policy,
     /// The CPUs it may use.
     cpus: Vec<usize>,
     /// Its process and standard input; `None` before the start.
@@ -50,7 +52,7 @@ enum Stage {
 
 impl Guest {
     /// A guest to run on `cpus`.
-    pub fn new(placement: &'static str, cpus: Vec<usize>) -> Self {
+    pub fn new(placement: Policy, cpus: Vec<usize>) -> Self {
         let (stage, laps, process) = (Stage::Before, None, None);
         Self { placement, cpus, process, read: 0, searched: 0, stage, laps }
     }
@@ -248,7 +250,7 @@ fn iterations() -> Ending {
 #[derive(Clone, Debug, Default)]
 struct Outside {
     /// Value of `--placement`, applied by the runner.
-    placement: &'static str,
+    placement: Policy,
     /// The CPUs that the guest could use.
     affinity: Vec<usize>,
     /// Resources used between its marks; `None` without marks.
@@ -286,7 +288,7 @@ impl Laps {
             fits(principal, wall_ns)?;
         }
         let mut parameters = self.parameters;
-        parameters.insert("placement".to_owned(), outside.placement.into());
+        parameters.insert("placement".to_owned(), flags::name(&outside.placement).into());
         parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
         Ok(Record {
             schema_version: SCHEMA_VERSION.to_owned(),
@@ -309,7 +311,10 @@ impl Laps {
             }),
             system_calls_per_operation: None,
             schedule: self.schedule,
-            waiting: outside.span.as_ref().map(|span| span.waited.per_operation(operations)),
+            waiting: outside
+                .span
+                .as_ref()
+                .map(|span| span.waited.clone().per_operation(operations)),
             switches: outside.span.as_ref().map(|span| Switches {
                 voluntary_per_operation: per_operation(span.used.voluntary),
                 involuntary_per_operation: per_operation(span.used.involuntary),
@@ -400,7 +405,8 @@ mod tests {
     fn laps_become_the_record_of_a_program_with_the_harness() {
         let used = Counters { user_ns: 120, system_ns: 60, voluntary: 24, involuntary: 0 };
         let span = Span { used, ..Span::default() };
-        let outside = Outside { placement: "same-cpu", span: Some(span), ..Outside::default() };
+        let outside =
+            Outside { placement: Policy::SameCpu, span: Some(span), ..Outside::default() };
         let record = record(LAPS, outside).unwrap();
         let Measurement { count, mean_ns, ns_per_operation, ns_per_task, stddev_ns, .. } =
             record.measurements[0];
@@ -471,7 +477,7 @@ mod tests {
                 }),
             ],
         ) {
-            match Guest::new("free", vec![0]).record(&output) {
+            match Guest::new(Policy::Free, vec![0]).record(&output) {
                 Ok(record) => prop_assert!(record.tasks > 0),
                 Err(reason) => prop_assert!(!reason.is_empty()),
             }

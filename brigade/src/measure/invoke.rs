@@ -9,6 +9,7 @@ use std::{slice, thread};
 
 use anyhow::ensure;
 use harness::cpus;
+use harness::flags::name;
 use harness::limits::{Need, Refusal, admit, in_force};
 use harness::record::{Measurement, Record};
 use harness::system_files::SystemFiles;
@@ -71,9 +72,11 @@ impl Job<'_> {
 /// The command that runs a case of a program with this form and a profile's `flags`: the program's
 /// name and all flags, the case's first. If both set a flag, the case's wins.
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
-    let placement = case.placement.as_str();
+    let placement = name(&case.placement);
     let fixed = match form {
-        Form::Record => ["--placement", placement, "--json", "--quiet"].map(str::to_owned).to_vec(),
+        Form::Record => {
+            ["--placement", &placement, "--json", "--quiet"].map(str::to_owned).to_vec()
+        }
         Form::Laps => Vec::new(),
     };
     let flags = without(flags, &case.flags);
@@ -143,7 +146,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
                     return failed(Outcome::Failed, format!("could not be placed: {error}"));
                 }
             };
-            let mut guest = Guest::new(job.case.placement.as_str(), cpus);
+            let mut guest = Guest::new(job.case.placement, cpus);
             (process::run_guest(&mut process, time_out, signals, &mut guest), Some(guest))
         }
     };
@@ -211,7 +214,7 @@ impl Classified {
     /// Checks the record. If that fails, it is kept but counts as failed.
     fn held_to(mut self, case: &Case) -> Self {
         let Some(record) = &self.record else { return self };
-        let verified = verify(record, &case.program, case.placement.as_str());
+        let verified = verify(record, &case.program, &name(&case.placement));
         if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {
             let reason = on_one_line(&format!("{reason:#}"));
             (self.outcome, self.error) = (Outcome::Failed, Some(reason));

@@ -8,7 +8,7 @@ use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use super::table::{Resource, rows};
-use crate::control_groups::{self, Allowance, Group};
+use crate::control_groups::{self, Group};
 use crate::system_files::{SystemFiles, field, kib_field, page_size};
 
 /// One limit, as it applies to this process.
@@ -156,7 +156,7 @@ impl<'a> Machine<'a> {
         let controller = if is_memory { "memory" } else { "pids" };
         let groups = control_groups::of_process(self.files, controller).into_iter();
         let limit = |group: Group| {
-            let (allowance, in_use, file) = if is_memory {
+            let (most, in_use, file) = if is_memory {
                 // The kernel drops file pages first.
                 let held = group.memory_bytes(self.files).unwrap_or(0);
                 let in_use = held.saturating_sub(group.droppable_bytes(self.files));
@@ -165,10 +165,7 @@ impl<'a> Machine<'a> {
                 let in_use = group.threads(self.files).unwrap_or(0);
                 (group.most_threads(self.files)?, in_use, "pids.max")
             };
-            let value = match allowance {
-                Allowance::AtMost(most) => Some(most),
-                Allowance::Unlimited => None,
-            };
+            let value = Some(most).filter(|most| *most < u64::MAX);
             let path = format!("/{}", group.path(file));
             let raise = Some(format!("echo {{}} | sudo tee {path}"));
             Some(Limit { in_use, raise, ..Limit::new(resource, &path, value) })
@@ -223,7 +220,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn address_space(&self) -> Option<u64> {
-        Some(self.number("proc/self/statm")? * page_size()?)
+        Some(self.number("proc/self/statm")? * page_size())
     }
 
     /// Why a ring's memory does not count as locked. It did before Linux 5.12, and does again since
@@ -358,7 +355,7 @@ mod tests {
         let available = Some(2_000_000 << 10);
         check(&group, Memory, &[(available, 0, false), (Some(1_000_000), 300_000, false)]);
         check(&[], Maps, &[(Some(65_530), 3, false)]);
-        let mapped = 1000 * page_size().expect("the kernel has a page size");
+        let mapped = 1000 * page_size();
         check(&[], AddressSpace, &[(None, mapped, false)]);
         let limited = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
         check(&limited, AddressSpace, &[(Some(4096), mapped, false)]);

@@ -9,11 +9,11 @@ use std::fmt;
 use std::ops::Add;
 
 use clap::ValueEnum;
-use nix::unistd::{SysconfVar, sysconf};
+use nix::unistd::SysconfVar;
 use serde::{Deserialize, Serialize};
 
 use super::machine::{ADMIN, Limit, Machine};
-use crate::system_files::page_size;
+use crate::system_files::{page_size, system_constant};
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -174,7 +174,7 @@ impl Amounts {
 
     /// A blocked thread without its stack.
     pub(super) fn thread() -> Self {
-        Self::thread_of(page_bytes())
+        Self::thread_of(page_size())
     }
 
     fn thread_of(page_bytes: u64) -> Self {
@@ -191,13 +191,13 @@ impl Amounts {
     /// A blocked process, a copy of this one, rounded up: 24 pages written; stack, page tables and
     /// other objects in the kernel.
     pub(super) fn process() -> Self {
-        Self::new([(Threads, 1), (Memory, 64 * page_bytes())])
+        Self::new([(Threads, 1), (Memory, 64 * page_size())])
     }
 
     /// A ring of io_uring. For each 64 entries it locks a page of the two queues' heads and the
     /// completions, and one of submissions of 64 bytes. They are two maps.
     fn ring(entries: u32) -> Self {
-        let locked = 2 * u64::from(entries / 64) * page_bytes();
+        let locked = 2 * u64::from(entries / 64) * page_size();
         let mapped = Self::new([(Maps, 2), (AddressSpace, locked), (LockedMemory, locked)]);
         // Other objects, rounded up.
         mapped + Self::files(1, locked + (4 << 10)) + Self::new([(Rings, 1)])
@@ -225,12 +225,7 @@ impl Add for Amounts {
 
 /// The most arenas that the allocator creates: later threads share them.
 pub fn arenas() -> u64 {
-    let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
-    cpus.and_then(|cpus| u64::try_from(cpus).ok()).unwrap_or(1) * ARENAS_PER_CPU
-}
-
-fn page_bytes() -> u64 {
-    page_size().unwrap_or(4 << 10)
+    system_constant(SysconfVar::_NPROCESSORS_ONLN) * ARENAS_PER_CPU
 }
 
 /// A kind of task, with the channels between the tasks.
@@ -293,7 +288,7 @@ impl Kind {
         let (state, in_memory) = (Amounts::heap(512), Amounts::heap(1 << 10));
         let eventfd = Amounts::files(1, 1 << 10);
         // With a page of data.
-        let pipe = Amounts::files(2, page_bytes() + (2 << 10));
+        let pipe = Amounts::files(2, page_size() + (2 << 10));
         // An end without data: socket, file, inode and directory entry, 3.9 KiB on Linux 6.18.
         let connection = Amounts::files(1, 4 << 10);
         let ring = Amounts::ring(RING_ENTRIES);
@@ -305,8 +300,8 @@ impl Kind {
         // The stack's top, the stack and the guard page below; maps and page tables in the kernel.
         let coroutine = Amounts::new([
             (Maps, 2),
-            (Memory, page_bytes() + (5 << 10)),
-            (AddressSpace, page_bytes()),
+            (Memory, page_size() + (5 << 10)),
+            (AddressSpace, page_size()),
         ]);
         match self {
             Self::Thread => ("threads", thread, none, none),
