@@ -45,7 +45,9 @@ pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
     let membership = files.text("proc/self/cgroup").unwrap_or_default();
     let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
     let mut groups = Vec::new();
-    for (controllers, path) in membership.lines().filter_map(split_membership) {
+    // Each line is a number, controllers and the group.
+    let lines = membership.lines().filter_map(|line| line.split_once(':'));
+    for (controllers, path) in lines.filter_map(|(_, rest)| rest.split_once(':')) {
         let version = if controllers.is_empty() { Version::Two } else { Version::One };
         if version == Version::One && !names(controllers, controller) {
             continue;
@@ -58,12 +60,6 @@ pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
         groups.extend(ancestors.map(|group| Group { folder: folder(group), version }));
     }
     groups
-}
-
-/// A line of `/proc/self/cgroup`: its controllers and the group.
-fn split_membership(line: &str) -> Option<(&str, &str)> {
-    let (_, rest) = line.split_once(':')?;
-    rest.split_once(':')
 }
 
 fn names(list: &str, name: &str) -> bool {

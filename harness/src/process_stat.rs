@@ -76,8 +76,9 @@ pub fn fork_alone() -> io::Result<ForkResult> {
     Ok(unsafe { fork() }?)
 }
 
-/// The exit code of a child that failed without a kernel error, or panicked.
-pub(crate) const FAILED: i32 = 254;
+/// The exit code of a child that failed without a kernel error.
+pub const FAILED: i32 = 254;
+/// The exit code of a child that panicked.
 pub(crate) const PANICKED: i32 = 255;
 
 /// The main function of a task that is a fork of its parent, and dies with it: runs `body`, and

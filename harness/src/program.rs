@@ -153,7 +153,18 @@ impl Session {
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
-        check(&spec, &placement)?;
+        if placement.policy() == Policy::Spread && !spec.spread {
+            bail!(UsageError(
+                "--placement spread: these tasks run on one thread, are placed by an executor, or \
+                 do not communicate, so no neighbours can be put on different CPUs; choose free or \
+                 same-cpu"
+                    .to_owned()
+            ));
+        }
+        if spec.count != Count::Swept {
+            // Includes the driver's load and the observation of the tasks.
+            limits::require(&Need::of_program(&spec))?;
+        }
         // An ordinary user sees the processes that it starts from now on.
         let recorder =
             flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
@@ -206,11 +217,8 @@ impl Session {
 
     fn write_trace(&self) -> anyhow::Result<()> {
         let shared = &self.bench.shared;
-        let Some((mut recorder, path)) = shared.recorder().zip(shared.flags.trace.as_deref())
-        else {
-            return Ok(());
-        };
-        recorder.write(path)
+        let traced = shared.recorder().zip(shared.flags.trace.as_deref());
+        traced.map_or(Ok(()), |(mut recorder, path)| recorder.write(path))
     }
 
     fn write_histogram(&self) -> anyhow::Result<()> {
@@ -236,7 +244,7 @@ impl Session {
             schema_version: SCHEMA_VERSION.into(),
             program: self.program.name.into(),
             version: self.program.version.into(),
-            parameters: parameters(flags, self.own_flags.clone())?,
+            parameters: parameters(flags, &self.own_flags)?,
             tasks,
             tokens: 1,
             iterations: findings.iterations,
@@ -274,32 +282,12 @@ impl Session {
     }
 }
 
-/// Checks the placement and every limit of the machine, before any task exists. Includes the
-/// driver's load and the observation of the tasks.
-///
-/// # Errors
-/// [`UsageError`]; [`limits::Refusal`] with the limit.
-fn check(spec: &Spec, placement: &Placement) -> anyhow::Result<()> {
-    if placement.policy() == Policy::Spread && !spec.spread {
-        bail!(UsageError(
-            "--placement spread: these tasks run on one thread, are placed by an executor, or do \
-             not communicate, so no neighbours can be put on different CPUs; choose free or \
-             same-cpu"
-                .to_owned()
-        ));
-    }
-    if spec.count != Count::Swept {
-        limits::require(&Need::of_program(spec))?;
-    }
-    Ok(())
-}
-
 /// Every flag's value under its long name: the common ones and the program's.
-fn parameters(flags: &Flags, own: Value) -> anyhow::Result<BTreeMap<String, Value>> {
+fn parameters(flags: &Flags, own: &Value) -> anyhow::Result<BTreeMap<String, Value>> {
     let common = serde_json::to_value(flags).context("recording the common flags")?;
     // A program without flags has no object.
-    let entries = |flags: Value| flags.as_object().cloned().into_iter().flatten();
-    Ok(entries(common).chain(entries(own)).collect())
+    let objects = [&common, own].into_iter().filter_map(Value::as_object);
+    Ok(objects.flatten().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The number of operations of the principal measurement in a span.

@@ -29,15 +29,14 @@ where
     }
 }
 
-/// A runtime, ready for a driver.
+/// A runtime, ready for a driver, by where that runs.
 #[derive(Debug)]
-pub struct AsyncRuntime(Started);
-
-/// A runtime, by where its driver runs.
-#[derive(Debug)]
-enum Started {
+pub enum AsyncRuntime {
+    /// On one of its workers.
     Workers(Runtime),
+    /// On the thread that waits for it.
     CurrentThread(Runtime),
+    /// There, next to tasks that never leave it.
     Local(LocalRuntime),
 }
 
@@ -70,14 +69,14 @@ impl AsyncRuntime {
             RuntimeKind::Tokio => {
                 let (mut builder, workers) = multi_thread(workers, bench.placement())?;
                 enable(&mut builder);
-                with_workers(builder, workers).map(Started::Workers)
+                with_workers(builder, workers).map(Self::Workers)
             }
             RuntimeKind::TokioLocal => {
-                one_thread.build_local(LocalOptions::default()).map(Started::Local)
+                one_thread.build_local(LocalOptions::default()).map(Self::Local)
             }
-            _ => one_thread.build().map(Started::CurrentThread),
+            _ => one_thread.build().map(Self::CurrentThread),
         };
-        started.map(Self).map_err(|error| creating(format_args!("the tokio runtime"), error))
+        started.map_err(|error| creating(format_args!("the tokio runtime"), error))
     }
 
     /// Runs the driver to its end. With several workers it runs as a task on
@@ -90,10 +89,10 @@ impl AsyncRuntime {
     where
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
-        match &self.0 {
-            Started::CurrentThread(runtime) => runtime.block_on(driver),
-            Started::Local(runtime) => runtime.block_on(driver),
-            Started::Workers(runtime) => {
+        match self {
+            Self::CurrentThread(runtime) => runtime.block_on(driver),
+            Self::Local(runtime) => runtime.block_on(driver),
+            Self::Workers(runtime) => {
                 let driver = runtime.spawn(driver);
                 runtime.block_on(driver).context("running the driver")?
             }

@@ -41,8 +41,7 @@ impl Spinners {
     /// If one cannot be created, or not in its class.
     pub(crate) fn hogs(count: u32) -> anyhow::Result<Self> {
         let mut spinners = Self(Vec::new());
-        (0..count).try_for_each(|_| spinners.add(libc::SCHED_OTHER))?;
-        Ok(spinners)
+        (0..count).try_for_each(|_| spinners.add(libc::SCHED_OTHER)).map(|()| spinners)
     }
 
     /// Adds one with this class; it inherits its CPUs from this process.

@@ -252,9 +252,11 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
     let mut sum = BTreeMap::<String, (u64, u64)>::new();
     for cpu in cpus {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}/cpuidle");
-        let names = files.names(&folder);
-        let states = names.iter().filter(|name| name.starts_with("state"));
-        let mut count = 0;
+        let mut states = files.names(&folder);
+        states.retain(|name| name.starts_with("state"));
+        if states.is_empty() {
+            return None;
+        }
         for state in states {
             let file = |name| format!("{folder}/{state}/{name}");
             let (entries, microseconds) =
@@ -262,10 +264,6 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
             let state = sum.entry(files.line(&file("name"))?).or_default();
             state.0 = state.0.checked_add(entries)?;
             state.1 = state.1.checked_add(microseconds.checked_mul(1000)?)?;
-            count += 1;
-        }
-        if count == 0 {
-            return None;
         }
     }
     Some(sum)

@@ -203,8 +203,8 @@ async fn among_async_tasks<L: Lock>(
     task: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;
-    let tasks = bench.creation().map(|number| spawn(kind, task(number).live(crew.member())));
-    let tasks: Vec<_> = tasks.collect();
+    let tasks: Vec<_> =
+        bench.creation().map(|number| spawn(kind, task(number).live(crew.member()))).collect();
     let driven = drive(&flags, &bench, &mut crew, &board).await;
     async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
 }

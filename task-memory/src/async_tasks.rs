@@ -33,10 +33,6 @@ fn begin(bytes: usize) -> Box<[u8]> {
     block
 }
 
-fn begun() -> u64 {
-    BEGUN.load(Relaxed)
-}
-
 /// A task that touches this many bytes and then waits. A block instead of a function, whose future
 /// would contain its arguments twice.
 macro_rules! task {
@@ -183,7 +179,7 @@ impl Spawner for Tokio {
 }
 
 async fn yield_until_begun(count: u64) {
-    while begun() < count {
+    while BEGUN.load(Relaxed) < count {
         tokio::task::yield_now().await;
     }
 }
@@ -234,7 +230,7 @@ impl Spawner for LocalExecutor<'static> {
     }
 
     fn run_until_begun(&mut self, count: u64) {
-        while begun() < count {
+        while BEGUN.load(Relaxed) < count {
             self.try_tick();
         }
     }
@@ -250,7 +246,7 @@ impl Spawner for LocalPool {
     }
 
     fn run_until_begun(&mut self, count: u64) {
-        while begun() < count {
+        while BEGUN.load(Relaxed) < count {
             self.run_until_stalled();
         }
     }

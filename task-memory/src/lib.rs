@@ -33,6 +33,7 @@ mod threads;
 
 use std::hint::black_box;
 
+use anyhow::ensure;
 use harness::failure::{Shortage, UsageError};
 use harness::flags::name;
 use harness::limits::{self, Need, STACK_BYTES, raise_soft_file_limit};
@@ -86,11 +87,7 @@ struct Flags {
 
 const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
 
-harness::program!(SPEC, declare, run);
-
-fn declare(_: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    Ok(SPEC)
-}
+harness::program!(SPEC, |_: &Flags, _: &Launch<'_>| Ok(SPEC), run);
 
 impl Flags {
     /// The memory of each task.
@@ -158,13 +155,13 @@ fn sweep(flags: &Flags, task: Task, bench: &Bench) -> anyhow::Result<()> {
     };
     let from = flags.from.map_or(to / 2, u64::from);
     let step = to.saturating_sub(from) / steps;
-    if step == 0 {
-        return Err(UsageError(format!(
+    ensure!(
+        step > 0,
+        UsageError(format!(
             "--from {from} --to {to}: {steps} steps, warm-ups included, need at least as many \
              tasks in between"
         ))
-        .into());
-    }
+    );
     limits::require(&need(to))?;
     let mut population = population::open(flags.kind, task, false)?;
     let mut tasks = from;
@@ -188,9 +185,8 @@ fn sweep(flags: &Flags, task: Task, bench: &Bench) -> anyhow::Result<()> {
 /// If a task fails for any reason but a limit.
 fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<()> {
     let most = bench.tasks() as u64;
-    if most == 0 {
-        return Err(UsageError("--until-refused: give the most tasks with --tasks".into()).into());
-    }
+    let missing = "--until-refused: give the most tasks with --tasks";
+    ensure!(most > 0, UsageError(missing.into()));
     raise_soft_file_limit();
     let mut population = population::open(subject, task, true)?;
     let mut refused = None;

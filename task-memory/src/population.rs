@@ -86,14 +86,13 @@ impl<T> Each<T> {
 
 impl<T> Population for Each<T> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        for _ in 0..count {
+        (0..count).try_for_each(|_| {
             let (what, task) = (self.what, self.held.len());
-            let made = (self.make)();
-            self.held.push(made.map_err(|error| {
-                failure::creating(format_args!("the {what} of task {task}"), error)
-            })?);
-        }
-        Ok(())
+            let failed =
+                |error| failure::creating(format_args!("the {what} of task {task}"), error);
+            self.held.push((self.make)().map_err(failed)?);
+            Ok(())
+        })
     }
 
     fn count(&self) -> u64 {

@@ -3,10 +3,10 @@
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::os::fd::AsRawFd as _;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use harness::failure;
-use harness::process_stat::reap;
-use nix::sys::wait::WaitStatus;
+use harness::process_stat::FAILED;
+use harness::threads::{outcome_of_process, root_cause};
 use nix::unistd::Pid;
 
 use crate::kinds::{Population, Task};
@@ -48,7 +48,7 @@ impl Processes {
             let written = libc::write(ready.as_raw_fd(), byte.as_ptr().cast(), 1);
             libc::close(ready.as_raw_fd());
             let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
-            libc::_exit(if (written, ended) == (1, 0) { 0 } else { 1 })
+            libc::_exit(if (written, ended) == (1, 0) { 0 } else { FAILED })
         }
     }
 }
@@ -82,12 +82,6 @@ impl Population for Processes {
 
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         drop(self.gate);
-        for (task, child) in self.children.into_iter().enumerate() {
-            match reap(child).with_context(|| format!("waiting for task {task}"))? {
-                WaitStatus::Exited(_, 0) => {}
-                status => bail!("task {task} failed: {status:?}"),
-            }
-        }
-        Ok(())
+        root_cause(self.children.into_iter().map(outcome_of_process))
     }
 }

@@ -57,11 +57,10 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         (message(reader), message(writer))
     };
     let kind = flags.kind;
+    let alone = |channel: Channel| measure_alone(bench, trips, channel.open().map(ends));
     match flags.via {
-        Via::Pipe if flags.alone => measure_alone(bench, trips, Channel::Pipe.open().map(ends)),
-        Via::SocketPair if flags.alone => {
-            measure_alone(bench, trips, Channel::SocketPair.open().map(ends))
-        }
+        Via::Pipe if flags.alone => alone(Channel::Pipe),
+        Via::SocketPair if flags.alone => alone(Channel::SocketPair),
         Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
         Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open().map(ends))),
         Via::SocketPair => switch(kind, trips, bench, sockets(ends)),

@@ -31,11 +31,7 @@ pub fn measure<R: Source, S: Sink>(
     io::stdout().flush().context("flushing standard output")?;
     match fork_alone().map_err(|error| failure::creating(format_args!("task 1"), error))? {
         ForkResult::Child => {
-            // Close files here, too; closing anything else would close it for the parent.
-            match closer {
-                None => drop(driver),
-                Some(_) => mem::forget(driver),
-            }
+            leave(driver, closer.is_none());
             live(parent, move || {
                 bench.placement().pin(1)?;
                 partner.answer(trips.work)
@@ -43,13 +39,16 @@ pub fn measure<R: Source, S: Sink>(
         }
         ForkResult::Parent { child } => {
             bench.findings().peers = vec![child.as_raw().unsigned_abs()];
-            match closer {
-                None => drop(partner),
-                Some(_) => mem::forget(partner),
-            }
+            leave(partner, closer.is_none());
             lead(bench, trips, driver, child, closer)
         }
     }
+}
+
+/// Closes the other process's side here, too, if it is files; closing anything else would close it
+/// for the other process.
+fn leave<R, S>(side: Side<R, S>, is_files: bool) {
+    if is_files { drop(side) } else { mem::forget(side) }
 }
 
 /// The driver's part. The child's failure takes precedence: one of the driver is only its
