@@ -46,10 +46,10 @@ pub enum Command {
     #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
     /// Predict how many tasks fit on this machine, and which limit stops more
-    #[command(after_help = after(&["limits", "measuring"], &[Exit::Limit]))]
+    #[command(after_help = after(&["limits"], &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags
-    #[command(after_help = after(&["compare"], &[Exit::Limit, Exit::Slower]))]
+    #[command(after_help = after(&["compare", "measuring"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
     /// List settings of this machine that change the results
     #[command(after_help = after(&["advise"], &[]))]
@@ -58,7 +58,7 @@ pub enum Command {
     #[command(after_help = after(&["impact"], &[]))]
     Impact(ImpactFlags),
     /// Split each hop of a case into its parts, from the kernel's records of switches
-    #[command(after_help = after(&["trace"], &[Exit::Limit]))]
+    #[command(after_help = after(&["trace", "measuring"], &[Exit::Limit]))]
     Trace(TraceFlags),
 }
 
@@ -149,7 +149,7 @@ pub enum FailOn {
 /// `brigade run`.
 #[derive(Debug, Args)]
 pub struct RunCommand {
-    /// Groups and cases to run, such as hops or 'thread-brigade --tasks 20'; see 'brigade list'
+    /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
     #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
     pub names: Vec<String>,
     /// Its flags.
