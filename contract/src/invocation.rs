@@ -29,8 +29,7 @@ pub struct Invocation {
 
 impl Invocation {
     pub fn new(program: &Program, flags: &[&str]) -> Self {
-        let run = Self { name: program.name, command: Command::new(program.path) };
-        run.and(flags).piped()
+        Self { name: program.name, command: Command::new(program.path) }.and(flags).piped()
     }
 
     fn piped(mut self) -> Self {
@@ -39,8 +38,7 @@ impl Invocation {
         self
     }
 
-    /// The same run started by a shell, whose `script` has its command line in
-    /// `"$@"`.
+    /// The same run started by a shell, whose `script` has its command line in `"$@"`.
     pub fn from_shell(self, script: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
@@ -126,10 +124,6 @@ pub struct Running {
 }
 
 impl Running {
-    fn child(&mut self) -> &mut Child {
-        self.child.as_mut().expect("it has not ended")
-    }
-
     pub fn pid(&self) -> i32 {
         self.child.as_ref().expect("it has not ended").id().cast_signed()
     }
@@ -142,7 +136,7 @@ impl Running {
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(i32) -> bool) {
         let (pid, line) = (self.pid(), self.line.clone());
         eventually(what, || {
-            let ended = self.child().try_wait().expect("own child");
+            let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("own child"));
             assert!(ended.is_none(), "{line}: ended before {what}: {ended:?}");
             condition(pid)
         });

@@ -1,7 +1,7 @@
 //! The contract: requirements on every Brigade program, tested from outside.
 //!
 //! A program's `tests/contract.rs` describes the program in a [`Program`] and passes it to
-//! [`keeps!`], which creates a test for each clause: five for every program, and all of them for
+//! [`keeps!`], which creates a test for each clause: four for every program, and all of them for
 //! one program, `in full`, since the harness implements the rest for all alike.
 //!
 //! A clause is a public function of a [`Program`]. None asserts a time, and none sleeps to wait for
@@ -26,7 +26,7 @@ pub use machine::{fits_here, has_two_cpus, skip};
 pub use program::{Measurement, Program};
 
 /// Creates a test for each clause that `$program`, a constant of type [`Program`], must satisfy:
-/// the five of every program, or all of them `in full`.
+/// the four of every program, or all of them `in full`.
 #[macro_export]
 macro_rules! keeps {
     ($program:expr) => {
@@ -34,19 +34,14 @@ macro_rules! keeps {
             record::the_record_is_valid,
             record::the_counts_agree_with_the_kernel,
             placement::the_placement_is_obeyed,
-            ending::an_interruption_keeps_the_record,
-            ending::nothing_is_left_behind,
+            ending::signals_keep_the_record_and_leave_no_process,
         }
     };
     ($program:expr, in full) => {
         $crate::keeps!($program);
         $crate::keeps! { $program;
-            record::figures_follow_from_the_histogram,
             record::the_histogram_file_counts_the_samples,
-            record::one_task_and_one_iteration_are_enough,
-            placement::a_cpu_that_is_not_ours_is_a_usage_error,
             ending::max_time_ends_the_measuring_early,
-            ending::stopping_and_continuing_disturbs_nothing,
             ending::a_second_interruption_ends_a_program_that_is_stuck,
             flags::help_and_parameters_have_the_same_flags,
             flags::values_that_make_no_sense_are_usage_errors,
@@ -54,10 +49,6 @@ macro_rules! keeps {
             flags::a_command_sees_the_tasks_alive,
             flags::every_hop_has_its_work,
             flags::every_task_has_a_working_set,
-            limits::without_proc_it_ends_with_one_line,
-            limits::the_file_limit_refuses_what_does_not_fit_and_nothing_else,
-            limits::the_address_space_limit_refuses,
-            limits::the_users_thread_limit_refuses,
             limits::the_pids_limit_of_an_ancestor_group_refuses,
             limits::a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then,
         }

@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::process::parent_id;
 
 use harness::limits::{self, Kind, Need};
+use harness::process_stat::ProcessStat;
+use harness::system_files::SystemFiles;
 
 /// Reserves the machine, as long as the file is open, among all tests of this workspace that call
 /// this: those that create very many tasks, or measure what others would disturb.
@@ -26,6 +28,22 @@ pub fn skip(what: &str, why: &str) {
     }
     let file = File::options().append(true).open(path);
     let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+/// A process; `None` if it has been reaped.
+pub fn stat(pid: i32) -> Option<ProcessStat> {
+    ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))
+}
+
+/// The children of a process, oldest first.
+pub fn children(pid: i32) -> Vec<i32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.unwrap_or_default().split_whitespace().map(|pid| pid.parse().expect("a pid")).collect()
+}
+
+/// The number of threads of a process.
+pub fn threads(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
 pub fn has_two_cpus() -> bool {

@@ -16,25 +16,30 @@ const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-grou
 /// in turn, as root and as an ordinary user.
 pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
     for nobody in [false, true] {
-        if nobody && !geteuid().is_root() {
-            skip(&format!("{} --trace as another user", program.name), "needs root");
-        } else if let Some(trace) = traced_by(program.short(), nobody) {
-            check(&trace);
-        }
+        let Some(trace) = traced_as(nobody, program.short()) else { continue };
+        let tasks = trace.laps.iter().map(|lap| lap.stops.iter().map(|stop| stop.task));
+        let tasks: Vec<Vec<Option<u32>>> = tasks.map(Iterator::collect).collect();
+        let [None, between @ .., None] = &tasks[0][..] else { panic!("{tasks:?}") };
+        assert!(!between.is_empty() && between.is_sorted() && !between.contains(&None));
+        assert!(tasks.len() > 1 && tasks.iter().all(|of| *of == tasks[0]), "{tasks:?}");
     }
 }
 
 /// The trace of a run with these flags, whose switches are those that the kernel counts; `None` if
 /// it refuses.
 pub fn traced(program: &Program, flags: &[&str]) -> Option<Trace> {
-    traced_by(program.with(flags), false)
+    traced_as(false, program.with(flags))
 }
 
-fn traced_by(run: Invocation, nobody: bool) -> Option<Trace> {
+fn traced_as(nobody: bool, run: Invocation) -> Option<Trace> {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
     let path = folder.path().join("trace");
     let run = run.and(&["--trace", path.to_str().expect("UTF-8")]);
+    if nobody && !geteuid().is_root() {
+        skip("--trace as another user", "needs root");
+        return None;
+    }
     let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
     if matches!(run.code, Some(3 | 126 | 127)) {
         skip("--trace", run.complaints()[0]);
@@ -42,29 +47,14 @@ fn traced_by(run: Invocation, nobody: bool) -> Option<Trace> {
     }
     let _ = run.succeeded();
     let text = fs::read_to_string(&path).expect("the trace");
-    let trace = serde_json::from_str(&text).expect("a trace");
-    check_spans(&trace);
-    Some(trace)
-}
-
-fn check(trace: &Trace) {
-    assert!(trace.laps.len() > 1);
-    let tasks = |lap: usize| trace.laps[lap].stops.iter().map(|stop| stop.task).collect::<Vec<_>>();
-    let of_first = tasks(0);
-    let [None, between @ .., None] = &of_first[..] else { panic!("{of_first:?}") };
-    assert!(!between.is_empty() && between.is_sorted() && !between.contains(&None));
-    for (number, lap) in trace.laps.iter().enumerate() {
-        assert_eq!(tasks(number), of_first);
-        assert!(lap.stops.is_sorted_by_key(|stop| stop.at_ns), "{lap:?}");
-    }
-}
-
-fn check_spans(trace: &Trace) {
+    let trace: Trace = serde_json::from_str(&text).expect("a trace");
+    assert!(trace.laps.iter().all(|lap| lap.stops.is_sorted_by_key(|stop| stop.at_ns)));
     for span in &trace.spans {
-        let leaves = trace
-            .switches
-            .iter()
-            .filter(|switch| switch.own && switch.way != Way::In && span.has(switch.at_ns));
+        let leaves = trace.switches.iter().filter(|switch| {
+            let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;
+            switch.own && switch.way != Way::In && within
+        });
         assert_eq!(leaves.count() as u64, span.counted, "{span:?}");
     }
+    Some(trace)
 }

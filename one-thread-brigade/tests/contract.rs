@@ -11,10 +11,3 @@ const PROGRAM: Program = Program {
 };
 
 contract::keeps!(PROGRAM);
-
-#[test]
-fn one_thread_does_everything() {
-    let count = "ls /proc/{pid}/task | wc -l";
-    let flags = ["--channel=socketpair", "--iters=5", "--quiet", "--command", count];
-    assert_eq!(PROGRAM.run(&flags).succeeded().stdout.trim(), "1");
-}

@@ -118,47 +118,13 @@ impl Drop for Laps<'_> {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
-
-    /// A pool of the measured round, with two rings.
-    fn pool(bench: &Bench) -> Pool {
-        Pool::new(bench.rounds(None).next().expect("a round"), bench, 2)
-    }
-
-    #[test]
-    fn an_iteration_is_a_lap_for_each_ring_of_any_of_them() {
-        for (max_time, iters) in [(None, 50), (Some(Duration::from_nanos(1)), u64::MAX)] {
-            let bench = Bench::standalone(6, iters, 0, max_time).expect("affinity");
-            let pool = pool(&bench);
-            let run = |slow: bool| {
-                let mut laps = pool.laps();
-                while laps.next() {
-                    if slow {
-                        thread::yield_now();
-                    }
-                }
-            };
-            thread::scope(|scope| {
-                scope.spawn(|| run(true));
-                run(false);
-            });
-            let of_rings = pool.drawn().of_rings.count();
-            pool.finish(Ok(())).expect("no operation is due");
-            let iterations = bench.findings().iterations;
-            assert_eq!(
-                (bench.findings().samples[0].count(), of_rings),
-                (iterations, 2 * iterations)
-            );
-            assert!(iterations == 50 || (max_time.is_some() && iterations >= 1), "{iterations}");
-        }
-    }
 
     #[test]
     fn an_unfinished_lap_ends_the_round_for_all() {
         let bench = Bench::standalone(6, u64::MAX, 0, None).expect("affinity");
-        let pool = pool(&bench);
+        let pool = Pool::new(bench.rounds(None).next().expect("a round"), &bench, 2);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut laps = pool.laps();

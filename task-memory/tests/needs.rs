@@ -1,56 +1,39 @@
 //! Measures the needs in `harness::limits` as slopes between two populations, which cancels common
-//! costs; and how many tasks fit into a limit. Each test has the machine to itself, and skips what
-//! does not fit.
+//! costs. The proof checks how many tasks fit into a limit.
 
 use contract::control_group::ControlGroup;
-use contract::invocation::Invocation;
-use contract::{Measurement, Program, fits_here, skip};
-use harness::limits::{self, Amounts, Kind, Need, Resource};
-use harness::record::{LedgerPoint, Record};
-use nix::sys::resource::Resource as Limited;
+use contract::{Program, fits_here, skip};
+use harness::limits::{self, Kind, Need, Resource};
 
 const PROGRAM: Program = Program {
     name: harness::program!().name,
     path: env!("CARGO_BIN_EXE_task-memory"),
-    measurements: &[Measurement::once("populate", "population")],
     ..Program::NEW
 };
-
-/// A run that creates this many tasks of a kind, or fewer.
-fn populating(kind: Kind, tasks: u64) -> Invocation {
-    let tasks = format!("--tasks={tasks}");
-    let (kind, waiting) = match kind {
-        Kind::TokioPipe => (Kind::Tokio, &["--waiting=pipe"][..]),
-        Kind::Tokio => (Kind::Tokio, &["--waiting=channel"][..]),
-        other => (other, &[][..]),
-    };
-    let kind = format!("--kind={kind}");
-    PROGRAM.with(&["--until-refused", "--json", &tasks, &kind]).and(waiting)
-}
-
-fn last(record: &Record) -> &LedgerPoint {
-    record.ledger.as_ref().and_then(|points| points.last()).expect("a reading")
-}
 
 /// The resources of a process with this many tasks, as its `--command` sees them: files, threads
 /// and processes, maps, bytes of address space, resident bytes; and the bytes charged to its
 /// control group, user and kernel, or 0 if not counted.
 fn held(kind: Kind, tasks: u64) -> [f64; 6] {
     let group = ControlGroup::of_memory();
-    if let Err(why) = &group {
-        skip("what a control group is charged for a task", why);
-    }
+    let group = group.inspect_err(|why| skip("what a control group is charged for a task", why));
     // VmRSS is out of date by dozens of pages per CPU; smaps_rollup is exact.
     let look = "cd /proc/{pid} && ls fd | wc -l; wc -w < task/{pid}/children; wc -l < maps; \
                 awk '/^(VmSize|Threads):/ { print $2 }' status; \
                 awk '/^Rss:/ { print $2 }' smaps_rollup";
-    let mut run = populating(kind, tasks).and(&["--command", look]);
+    let (kind, waiting) = match kind {
+        Kind::TokioPipe => (Kind::Tokio, "--waiting=pipe"),
+        Kind::Tokio => (Kind::Tokio, "--waiting=channel"),
+        other => (other, "--quiet"),
+    };
+    let flags = [waiting, &format!("--kind={kind}"), &format!("--tasks={tasks}")];
+    let mut run = PROGRAM.with(&flags).and(&["--until-refused", "--json", "--command", look]);
     if let Ok(group) = &group {
         run = run.from_shell(&group.entering());
     }
     let run = run.run();
     let record = run.record();
-    let reading = last(&record);
+    let reading = record.ledger.as_ref().and_then(|points| points.last()).expect("a reading");
     assert_eq!((record.tasks, &reading.refused), (tasks, &None), "{kind}");
     let seen = run.complaints();
     let seen = seen.iter().map(|line| line.trim().parse::<f64>().expect("a number"));
@@ -70,7 +53,8 @@ const CHARGED_AHEAD_BYTES: f64 = (1 << 20) as f64;
 ///
 /// The first threads get an arena of the allocator each: the populations begin beyond them.
 fn check(kind: Kind, (few, many): (u64, u64)) {
-    let needs = |resource| per_task(kind).of(resource);
+    let per_task = Need::new(kind, 1).per_task();
+    let needs = |resource| per_task.of(resource);
     let arenas = if needs(Resource::Threads) > 0 { limits::arenas() } else { 0 };
     let (few, many) = (few.max(arenas), many + arenas.saturating_sub(few));
     if !fits_here(kind, many) {
@@ -114,55 +98,5 @@ fn a_task_of_each_kind_needs_what_is_assumed() {
         (Kind::IoUring, (100, 900)),
     ] {
         check(kind, tasks);
-    }
-}
-
-/// Under a limit with room for `predicted` tasks, the kernel refuses the next in one of these ways.
-#[track_caller]
-fn check_stop(limited: Invocation, kind: Kind, predicted: u64, words: &[&str]) {
-    if !fits_here(kind, predicted) {
-        return;
-    }
-    let record = limited.run().succeeded().record();
-    let refused = last(&record).refused.as_deref().unwrap_or("nothing was refused");
-    let difference = record.tasks as f64 / predicted as f64 - 1.0;
-    assert!(difference.abs() <= 0.01, "{kind}: {} of {predicted}: {refused}", record.tasks);
-    assert!(words.iter().any(|word| refused.contains(word)), "{kind}: {refused}");
-}
-
-/// How many tasks fit into `available` of a resource.
-fn fitting(kind: Kind, resource: Resource, available: u64) -> u64 {
-    Need::new(kind, 0).fits(resource, available)
-}
-
-fn per_task(kind: Kind) -> Amounts {
-    Need::new(kind, 1).per_task()
-}
-
-#[test]
-fn each_limit_stops_tasks_where_predicted() {
-    const FILES: u64 = 1000;
-    let _machine = contract::machine::alone();
-    use Kind::{ThreadEventfd, ThreadPipe, TokioPipe};
-    for kind in [ThreadPipe, ThreadEventfd, TokioPipe, Kind::IoUring] {
-        let predicted = fitting(kind, Resource::Files, FILES - 3);
-        let limited = populating(kind, 10_000).limited(Limited::RLIMIT_NOFILE, FILES, FILES);
-        check_stop(limited, kind, predicted, &["Too many open files"]);
-    }
-    for kind in [Kind::Thread, Kind::Coroutine] {
-        // Beyond all arenas: while the last ones are created, a refused one leaves room for stacks.
-        let arenas = if kind == Kind::Thread { limits::arenas() * (64 << 20) } else { 0 };
-        let bytes = arenas + (4 << 30);
-        let predicted = fitting(kind, Resource::AddressSpace, bytes);
-        let limited = populating(kind, 10_000).limited(Limited::RLIMIT_AS, bytes, bytes);
-        check_stop(limited, kind, predicted, &["Cannot allocate", "temporarily unavailable"]);
-    }
-    let group = match ControlGroup::with_most_threads(1000) {
-        Ok(group) => group,
-        Err(why) => return skip("the limit pids.max of a control group", &why),
-    };
-    for kind in [Kind::Thread, Kind::Process] {
-        let limited = populating(kind, 10_000).from_shell(&group.entering());
-        check_stop(limited, kind, 999, &["temporarily unavailable"]);
     }
 }

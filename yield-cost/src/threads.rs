@@ -232,28 +232,5 @@ mod tests {
         assert!(verify("turns changed threads", 950, 1000, LEAST_TURNS).is_ok());
         assert!(verify("turns changed threads", 890, 1000, LEAST_TURNS).is_err());
         assert!(verify("switches were counted", 820, 1000, LEAST_SWITCHES).is_ok());
-        let error = verify("turns changed threads", 40, 1000, LEAST_TURNS).expect_err("too few");
-        assert!(error.to_string().contains("only 40 turns changed threads in 1000 cycles"));
-    }
-
-    #[test]
-    fn threads_pass_in_the_order_of_arrival() {
-        let event = AutoResetEvent::default();
-        let order = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            for number in 0..4 {
-                let (event, order) = (&event, &order);
-                scope.spawn(move || {
-                    event.wait();
-                    order.lock().expect("no panic").push(number);
-                    event.set();
-                });
-                while event.waiting() <= number {
-                    thread::yield_now();
-                }
-            }
-            event.set();
-        });
-        assert_eq!(order.into_inner().expect("no panic"), [0, 1, 2, 3]);
     }
 }
