@@ -152,8 +152,6 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     const MOUNTS: &str = "\
@@ -162,29 +160,6 @@ mod tests {
 33 31 0:28 /box /sys/fs/cgroup/memory rw shared:11 - cgroup cgroup rw,memory
 34 31 0:29 / /sys/fs/cgroup/unified rw shared:12 - cgroup2 cgroup2 rw
 ";
-
-    proptest! {
-        #[test]
-        fn no_content_of_a_file_ends_the_program(
-            membership in "([0-9]{1,3}|:|pids|/|\\.\\.|[ \n]|.){0,40}",
-            mounts in "([0-9]{1,3}|/|\\.\\.| - |cgroup2?|pids|[ \n]|.){0,60}",
-            limit in ".*|[0-9]{0,30}",
-        ) {
-            let files = SystemFiles::simulated(&[
-                ("proc/self/cgroup", &membership),
-                ("proc/self/mountinfo", &mounts),
-            ]);
-            let _ = (of_process(&files, "pids"), super::limit(&limit));
-        }
-    }
-
-    fn folders(controller: &str, membership: &str) -> Vec<String> {
-        let files = SystemFiles::simulated(&[
-            ("proc/self/cgroup", membership),
-            ("proc/self/mountinfo", MOUNTS),
-        ]);
-        of_process(&files, controller).into_iter().map(|group| group.path("")).collect()
-    }
 
     /// In both hierarchies, below a partial mount, and outside the namespace.
     #[test]
@@ -199,16 +174,14 @@ mod tests {
             ("memory", "4:memory:/elsewhere\n", &[]),
             ("pids", "0::/../system/box\n", &["unified/"]),
         ] {
-            let expected: Vec<_> =
-                expected.iter().map(|folder| format!("sys/fs/cgroup/{folder}")).collect();
-            assert_eq!(folders(controller, membership), expected, "{membership}");
+            let files = SystemFiles::simulated(&[
+                ("proc/self/cgroup", membership),
+                ("proc/self/mountinfo", MOUNTS),
+            ]);
+            let found = of_process(&files, controller).into_iter().map(|group| group.path(""));
+            let expected = expected.iter().map(|folder| format!("sys/fs/cgroup/{folder}"));
+            assert!(found.eq(expected), "{membership}");
         }
-    }
-
-    #[test]
-    fn max_is_no_limit_and_a_number_is_one() {
-        let parsed = ["max\n", "-1", "200\n", "many"].map(limit);
-        assert_eq!(parsed, [Some(u64::MAX), Some(u64::MAX), Some(200), None]);
     }
 
     #[test]

@@ -266,20 +266,6 @@ mod tests {
     }
 
     #[test]
-    fn wrong_numbers_are_refused_in_plain_words() {
-        for (value, advice) in [
-            ("0", "use 1 or more"),
-            ("-1", "use 1 or more"),
-            ("x", "use a whole number, 0 or more"),
-            ("99999999999999999999", "use a smaller number"),
-        ] {
-            let error = read(Count::Open, &["--tasks", value]).unwrap_err();
-            let expected = format!("invalid value '{value}' for '--tasks <N>': {advice}");
-            assert_eq!(super::reason(&error), expected);
-        }
-    }
-
-    #[test]
     fn the_number_of_tasks_is_open_fixed_or_swept() {
         let tasks = |count, line: &[&str]| {
             let flags = read(count, line).expect("valid flags");

@@ -374,8 +374,6 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_driver_is_a_failed_run() {
-        let error = caught(|| panic!("on {}", "purpose")).expect_err("a panic");
-        assert_eq!(error.to_string(), "the driver panicked: on purpose");
-        assert!(caught(|| Ok(())).is_ok());
+        assert!(caught(|| panic!("on purpose")).is_err() && caught(|| Ok(())).is_ok());
     }
 }

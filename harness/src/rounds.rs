@@ -481,35 +481,30 @@ mod tests {
         Bench { shared: shared.into() }
     }
 
-    /// Operations of the warm-up and of the measured round at a rate, and why it ends.
-    fn open(
-        warmups: Option<u64>,
-        max_time: Option<Duration>,
-        tasks: u32,
-        rate: u32,
-    ) -> (u64, u64, Ending) {
-        let bench = bench(tasks, warmups, max_time);
-        let limit = |purpose| Limit::of(&bench, purpose, Some(rate));
-        let measured = limit(Purpose::Measured);
-        (limit(Purpose::Warmup).most, measured.most, measured.ending)
-    }
-
+    /// An operation per task of a timed warm-up, unless that takes long; none begins after the time
+    /// limit.
     #[test]
-    fn a_timed_warm_up_has_an_operation_per_task_unless_that_takes_long() {
-        for (tasks, rate, warmups) in [(4, 10_000, 200), (4, 100, 4), (4, 1, 2), (1, 100, 3)] {
-            assert_eq!(open(None, None, tasks, rate), (warmups, 1000, Ending::Iterations));
+    fn the_operations_follow_from_rate_and_times() {
+        let nothing = Duration::from_nanos(1);
+        let brief = Duration::from_millis(25);
+        let long = Duration::from_secs(999_999_999);
+        for (warmups, max_time, tasks, rate, expected) in [
+            (None, None, 4, 10_000, (200, 1000, Ending::Iterations)),
+            (None, None, 4, 100, (4, 1000, Ending::Iterations)),
+            (None, None, 4, 1, (2, 1000, Ending::Iterations)),
+            (None, None, 1, 100, (3, 1000, Ending::Iterations)),
+            // At 0, 10 and 20 ms.
+            (None, Some(brief), 4, 100, (3, 3, Ending::MaxTime)),
+            (None, Some(nothing), 4, 100, (1, 1, Ending::MaxTime)),
+            (Some(0), Some(brief), 4, 1_000_000, (0, 1000, Ending::Iterations)),
+            (Some(0), Some(long), 4, 1_000_000, (0, 1000, Ending::Iterations)),
+        ] {
+            let bench = bench(tasks, warmups, max_time);
+            let limit = |purpose| Limit::of(&bench, purpose, Some(rate));
+            let measured = limit(Purpose::Measured);
+            let found = (limit(Purpose::Warmup).most, measured.most, measured.ending);
+            assert_eq!(found, expected, "{tasks} tasks, {rate} per second, {max_time:?}");
         }
-    }
-
-    #[test]
-    fn no_operation_begins_after_the_time_limit() {
-        let limited = Some(Duration::from_millis(25));
-        // At 0, 10 and 20 ms.
-        assert_eq!(open(None, limited, 4, 100), (3, 3, Ending::MaxTime));
-        assert_eq!(open(None, Some(Duration::from_nanos(1)), 4, 100), (1, 1, Ending::MaxTime));
-        assert_eq!(open(Some(0), limited, 4, 1_000_000), (0, 1000, Ending::Iterations));
-        let long = Some(Duration::from_secs(999_999_999));
-        assert_eq!(open(None, long, 4, 1_000_000).1, 1000);
     }
 
     #[test]

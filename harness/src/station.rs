@@ -207,26 +207,21 @@ mod tests {
         assert_eq!(sums[1] - sums[0], 8);
     }
 
-    /// How much each word has grown after touching everything twice.
-    fn touched(bytes: u64, stride: u64) -> Vec<u64> {
-        let set = WorkingSet::new(Shape { bytes, stride });
-        set.touch();
-        set.touch();
-        (1..).zip(&set.words).map(|(first, word)| word.get() - first).collect()
-    }
-
+    /// A partial word counts as one.
     #[test]
     fn every_word_at_a_stride_is_written_once_at_each_touch() {
-        for (bytes, stride, words) in [
+        for (bytes, stride, touched) in [
             (40, 8, &[2, 2, 2, 2, 2][..]),
             (40, 16, &[2, 0, 2, 0, 2]),
             (40, 64, &[2, 0, 0, 0, 0]),
-            // A partial word counts as one.
-            (1, 1, &[2]),
             (9, 8, &[2, 2]),
             (0, 64, &[]),
         ] {
-            assert_eq!(touched(bytes, stride), words, "{bytes} {stride}");
+            let set = WorkingSet::new(Shape { bytes, stride });
+            set.touch();
+            set.touch();
+            let grown = (1..).zip(&set.words).map(|(first, word)| word.get() - first);
+            assert!(grown.eq(touched.iter().copied()), "{bytes} {stride}");
         }
     }
 }

@@ -151,17 +151,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_files_are_none() {
-        let files = SystemFiles::simulated(&[("sys/empty", "\n"), ("sys/a/word", "many\n")]);
-        assert_eq!(files.line("sys/absent"), None);
-        assert_eq!(files.line("sys/empty"), None);
-        assert_eq!(files.number("sys/a/word"), None);
-        assert!(files.names("proc").is_empty());
-        assert_eq!(files.names("sys"), ["a", "empty"]);
-        assert_eq!(files.text("proc/self/status"), None, "the running system's shows through");
-    }
-
-    #[test]
     fn fields_are_found_by_their_whole_name() {
         let meminfo = "MemTotal:       12345 kB\nMemFree:  1 kB\nHugePages_Total:  7\n";
         assert_eq!(kib_field(meminfo, "MemTotal"), Some(12_345 * 1024));

@@ -364,20 +364,20 @@ mod tests {
         assert_eq!(CpuTime::of(&[0, 1], STAT), Some(expected));
     }
 
-    /// Two CPUs, whose accounts grew by this much.
-    fn taken(idle_ns: u64, busy_ns: u64, wall_ns: u64) -> Option<u64> {
-        let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70 };
-        let after = CpuTime { cpus: 2, idle_ns: 50 + idle_ns, busy_ns: 70 + busy_ns };
-        after.busy_since(before, wall_ns)
-    }
-
     #[test]
     fn the_smaller_of_two_accounts_counts_unless_both_stand_still() {
-        assert_eq!(taken(1500, 400, 1000), Some(400));
-        assert_eq!(taken(1500, 600, 1000), Some(500));
-        assert_eq!(taken(2100, 600, 1000), Some(0));
-        assert_eq!(taken(0, 0, LONGEST_STILL_NS), None);
-        assert_eq!(taken(0, 0, LONGEST_STILL_NS - 1), Some(0), "less than its ticks may show");
+        for (idle_ns, busy_ns, wall_ns, taken) in [
+            (1500, 400, 1000, Some(400)),
+            (1500, 600, 1000, Some(500)),
+            (2100, 600, 1000, Some(0)),
+            (0, 0, LONGEST_STILL_NS, None),
+            // Less than its ticks may show.
+            (0, 0, LONGEST_STILL_NS - 1, Some(0)),
+        ] {
+            let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70 };
+            let after = CpuTime { cpus: 2, idle_ns: 50 + idle_ns, busy_ns: 70 + busy_ns };
+            assert_eq!(after.busy_since(before, wall_ns), taken, "{idle_ns} {busy_ns}");
+        }
     }
 
     /// Recorded in a container with a quota, under version 1 and version 2.
@@ -418,18 +418,15 @@ mod tests {
         assert_eq!(after.since(&before, 1000, 900).others_cpu_ns, Some(790 - 900 - 20));
     }
 
-    const INTERRUPTS: &str = "           CPU0       CPU1       CPU3\n  \
-        1:          9          8          7  IO-APIC   1-edge      i8042\n\
-        RES:        100         20          3   Rescheduling interrupts\n\
-        CAL:          5          6          7   Function call interrupts\n\
-        ERR:          0\n";
-
     #[test]
     fn interrupts_are_counted_on_the_requested_cpus() {
-        let of = |cpus: &[usize]| interrupts_of(INTERRUPTS, "Rescheduling interrupts", cpus);
+        const TEXT: &str = "           CPU0       CPU1       CPU3\n  \
+            1:          9          8          7  IO-APIC   1-edge      i8042\n\
+            RES:        100         20          3   Rescheduling interrupts\n\
+            ERR:          0\n";
+        let of = |cpus: &[usize]| interrupts_of(TEXT, "Rescheduling interrupts", cpus);
         assert_eq!((of(&[0]), of(&[1, 3]), of(&[2])), (Some(100), Some(23), Some(0)));
-        assert_eq!(interrupts_of(INTERRUPTS, "Function call interrupts", &[3]), Some(7));
-        assert_eq!(interrupts_of(INTERRUPTS, "TLB shootdowns", &[3]), None);
+        assert_eq!(interrupts_of(TEXT, "TLB shootdowns", &[3]), None);
     }
 
     /// Two CPUs with a polling state and a sleeping state.
@@ -445,23 +442,27 @@ mod tests {
         })
     }
 
-    /// The counts of two CPUs in a millisecond in which each slept this long.
-    fn waited(cpus: &[usize], slept_us: u64) -> Waiting {
-        let before = CpuCounts { at_ns: 0, ..CpuCounts::read(&machine(5, 7, 3), cpus) };
-        let after = machine(5, 7 + slept_us, 13);
-        let after = CpuCounts { at_ns: 1_000_000, ..CpuCounts::read(&after, cpus) };
-        after.since(&before, None).per_operation(10.0)
-    }
-
+    /// In a millisecond in which each CPU slept this long.
     #[test]
     fn cpus_are_idle_together_for_the_time_that_cannot_be_disjoint() {
-        let idle = |cpus: &[usize], slept_us| waited(cpus, slept_us).idle_ns_per_operation;
-        assert_eq!(idle(&[0], 400), Some(40_000.0));
-        assert_eq!(idle(&[0, 1], 400), Some(0.0), "they may have taken turns");
-        assert_eq!(idle(&[0, 1], 800), Some(60_000.0), "0.8 + 0.8 − 1 ms");
-        assert_eq!(idle(&[0, 1], 1001), Some(100_000.0), "no longer than the span");
-        assert_eq!(idle(&[0, 1, 2], 800), None, "the kernel does not report this one");
-        assert_eq!(idle(&[], 800), None);
+        for (cpus, slept_us, idle_ns) in [
+            (&[0][..], 400, Some(40_000.0)),
+            // They may have taken turns.
+            (&[0, 1], 400, Some(0.0)),
+            // 0.8 + 0.8 − 1 ms.
+            (&[0, 1], 800, Some(60_000.0)),
+            // No longer than the span.
+            (&[0, 1], 1001, Some(100_000.0)),
+            // The kernel does not report CPU 2.
+            (&[0, 1, 2], 800, None),
+            (&[], 800, None),
+        ] {
+            let counts = |files, at_ns| CpuCounts { at_ns, ..CpuCounts::read(&files, cpus) };
+            let before = counts(machine(5, 7, 3), 0);
+            let after = counts(machine(5, 7 + slept_us, 13), 1_000_000);
+            let waiting = after.since(&before, None).per_operation(10.0);
+            assert_eq!(waiting.idle_ns_per_operation, idle_ns, "{cpus:?} {slept_us}");
+        }
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl WorkFlag {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calibration, LONG, Pieces, SHORT};
+    use super::{Calibration, LONG, SHORT};
 
     #[test]
     fn a_slope_cancels_the_common_cost_of_both_runs() {
@@ -171,14 +171,5 @@ mod tests {
         };
         assert_eq!(unit_ns(50 + 3 * SHORT, 50 + 3 * LONG), 3.0);
         assert!(unit_ns(10, 9) < 0.0, "no figure is embellished");
-    }
-
-    #[test]
-    fn units_between_laps_have_a_mean() {
-        let mut between = Pieces::default();
-        assert_eq!(between.mean_ns_per_unit(), None);
-        between.pieces = 3;
-        between.total_ns = 6 * LONG;
-        assert_eq!(between.mean_ns_per_unit(), Some(2.0));
     }
 }

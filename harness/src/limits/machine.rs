@@ -366,11 +366,11 @@ mod tests {
     fn the_users_limit_does_not_apply_to_root_and_the_privileged() {
         let first = "0 0 4294967295\n";
         for (user, capabilities, map, exempt) in [
-            ("0", "0000000000000000", first, true),
-            ("0", "000001fffeffffff", "0 100000 65536\n", false),
-            ("7", "0000000001000000", first, true),
-            ("7", "0000000000200000", first, true),
-            ("7", "0000000000004000", first, false),
+            ("0", "0", first, true),
+            ("0", "1fffeffffff", "0 100000 65536\n", false),
+            ("7", "1000000", first, true),
+            ("7", "200000", first, true),
+            ("7", "4000", first, false),
             ("?", "?", first, false),
         ] {
             let status = format!("Uid:\t{user}\t0\t0\t0\nCapEff:\t{capabilities}\n");
@@ -386,20 +386,15 @@ mod tests {
         for (release, who, exempt) in [
             ("5.11.0", USER, false),
             ("5.12.0-rc1", USER, true),
-            ("6.13.9-arch1", USER, true),
             ("6.14.0", USER, false),
             ("7.0", ADMINISTRATOR, true),
         ] {
             let release = ("proc/sys/kernel/osrelease", release);
             check(&[release, who], LockedMemory, &[(Some(8 << 20), 0, exempt)]);
         }
-        for (disabled, who, forbidden) in [
-            ("0", USER, 0),
-            ("1", USER, 1),
-            ("2", USER, 1),
-            ("1", ADMINISTRATOR, 0),
-            ("2", ADMINISTRATOR, 1),
-        ] {
+        for (disabled, who, forbidden) in
+            [("0", USER, 0), ("1", USER, 1), ("1", ADMINISTRATOR, 0), ("2", ADMINISTRATOR, 1)]
+        {
             let setting = ("proc/sys/kernel/io_uring_disabled", disabled);
             check(&[setting, who], Rings, &[(Some(0), 0, false)][..forbidden]);
         }

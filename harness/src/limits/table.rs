@@ -351,24 +351,3 @@ impl fmt::Display for Kind {
         out.write_str(&crate::flags::name(self))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guards_and_stacks_are_whole_pages() {
-        let thread = |page_bytes| Amounts::thread_of(page_bytes);
-        let [small, large] = [4 << 10, 64 << 10].map(thread);
-        assert_eq!([small, large].map(|of| of.of(AddressSpace)), [20 << 10, 3 * (64 << 10)]);
-        assert_eq!([small, large].map(|of| of.of(Memory)), [34 << 10, (72 + 160) << 10]);
-    }
-
-    #[test]
-    fn every_resource_is_needed_by_some_kind() {
-        for &resource in Resource::value_variants() {
-            let needed = |kind: &Kind| kind.row().1.of(resource) + kind.row().2.of(resource) > 0;
-            assert!(Kind::value_variants().iter().any(needed), "{resource}");
-        }
-    }
-}
