@@ -25,7 +25,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
-use crate::limits::{self, Need};
+use crate::limits;
 use crate::placement::{Placement, Policy};
 use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
 use crate::spec::{Count, Launch, Spec};
@@ -163,7 +163,7 @@ impl Session {
         }
         if spec.count != Count::Swept {
             // Includes the driver's load and the observation of the tasks.
-            limits::require(&Need::of_program(&spec))?;
+            limits::require(&spec.need())?;
         }
         // An ordinary user sees the processes that it starts from now on.
         let recorder =

@@ -1,6 +1,6 @@
 //! A program's declaration, made before anything runs.
 
-use crate::limits::{Kind, STANDARD_STACK_BYTES};
+use crate::limits::{Kind, Need, STANDARD_STACK_BYTES};
 use crate::placement::Placement;
 use crate::runtime_kind::RuntimeKind;
 use crate::station::LoadFlags;
@@ -71,6 +71,14 @@ impl Spec {
         heap_bytes: 0,
         brigades: 1,
     };
+
+    /// The needs of the declared program.
+    pub(crate) fn need(&self) -> Need {
+        let load = self.load.map_or(0, |load| load.working_set);
+        let need = Need::with_stack(self.kind, self.tasks.into(), self.stack_bytes);
+        let need = need.heap(self.heap_bytes.saturating_add(load));
+        need.beside(self.kind, [u64::from(self.brigades) - 1, self.threads, self.hogs.into()])
+    }
 }
 
 /// Values of common flags that a program's declaration may depend on.

@@ -1,15 +1,60 @@
 //! Reads the limits of this machine, and their current use. Unreadable limits are omitted: they may
 //! still apply, and then the user sees the kernel's error.
 
+use std::fmt;
 use std::ptr;
 
+use clap::ValueEnum;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use super::table::{Resource, rows};
 use crate::control_groups::{self, Group};
 use crate::system_files::{SystemFiles, field, kib_field, page_size};
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Open file descriptors.
+    Files,
+    /// Threads, also called tasks and pids in the kernel.
+    Threads,
+    /// Memory maps of the process.
+    Maps,
+    /// Bytes of memory, user and kernel.
+    Memory,
+    /// Bytes of address space.
+    AddressSpace,
+    /// Bytes of memory that cannot be swapped out.
+    LockedMemory,
+    /// Files in an epoll instance.
+    EpollWatches,
+    /// Rings of io_uring.
+    Rings,
+}
+
+impl Resource {
+    /// Whether its unit is bytes.
+    pub fn is_bytes(self) -> bool {
+        self.to_string().starts_with("bytes")
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Files => "open files",
+            Self::Threads => "threads",
+            Self::Maps => "memory maps",
+            Self::Memory => "bytes of memory",
+            Self::AddressSpace => "bytes of address space",
+            Self::LockedMemory => "bytes of locked memory",
+            Self::EpollWatches => "epoll watches",
+            Self::Rings => "io_uring rings",
+        })
+    }
+}
 
 /// One limit, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,12 +110,6 @@ pub(super) const ADMIN: u32 = 21;
 const RESOURCE: u32 = 24;
 /// Capability to lock memory (`CAP_IPC_LOCK`).
 const LOCK: u32 = 14;
-
-/// Every limit that tasks can reach, with its current use, as it applies to this process on the
-/// machine in `files`.
-pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
-    rows(&Machine::new(files)).into_iter().flatten().collect()
-}
 
 /// Raises the soft file limit to the hard one. Ignores a failure: opening a file will report it.
 pub fn raise_soft_file_limit() {
@@ -271,6 +310,7 @@ fn try_io_uring() -> nix::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::in_force;
     use super::*;
 
     use Resource::{AddressSpace, Files, LockedMemory, Maps, Memory, Rings, Threads};

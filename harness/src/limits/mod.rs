@@ -8,10 +8,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use machine::{Limit, in_force, raise_soft_file_limit};
-pub use table::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas};
+pub use machine::{Limit, Resource, raise_soft_file_limit};
+pub use table::{Amounts, Kind, RING_ENTRIES, STACK_BYTES, arenas, in_force};
 
-use crate::spec::Spec;
 use crate::system_files::SystemFiles;
 
 /// The standard library's default stack of a thread, in bytes.
@@ -50,18 +49,12 @@ impl Need {
         Self { tasks: 1, per_task, fixed, threads: 0 }
     }
 
-    /// The declaration of a program.
-    pub(crate) fn of_program(spec: &Spec) -> Self {
-        let need = Self::with_stack(spec.kind, spec.tasks.into(), spec.stack_bytes);
-        let load = spec.load.map_or(0, |load| load.working_set);
-        let need = need.heap(spec.heap_bytes.saturating_add(load));
-        let (_, _, channel, _) = spec.kind.row();
+    /// With more channels of this kind, threads and processes.
+    pub(crate) fn beside(self, kind: Kind, [channels, threads, processes]: [u64; 3]) -> Self {
+        let (_, _, channel, _) = kind.row();
         let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
-        let fixed = need.fixed
-            + channel.times(u64::from(spec.brigades) - 1)
-            + thread.times(spec.threads)
-            + Amounts::process().times(spec.hogs.into());
-        Self { fixed, threads: spec.threads, ..need }
+        let more = thread.times(threads) + Amounts::process().times(processes);
+        Self { fixed: self.fixed + channel.times(channels) + more, threads, ..self }
     }
 
     /// Each task and the driver also allocate this many bytes.
@@ -237,6 +230,7 @@ impl Forecast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Spec;
 
     use Resource::{AddressSpace, Files, Maps, Memory, Rings, Threads};
 
@@ -297,7 +291,7 @@ mod tests {
     #[test]
     fn a_program_needs_what_its_declaration_says() {
         let spec = Spec { tasks: 6, brigades: 2, threads: 3, hogs: 4, ..Spec::NEW };
-        let need = |kind, heap_bytes| Need::of_program(&Spec { kind, heap_bytes, ..spec.clone() });
+        let need = |kind, heap_bytes| Spec { kind, heap_bytes, ..spec.clone() }.need();
         let (pipes, blocks) = (need(Kind::TokioPipe, 0), need(Kind::TokioPipe, 256 << 10));
         assert_eq!((pipes.of(Threads), pipes.of(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
         assert_eq!(need(Kind::ThreadPipe, 0).of(Threads), 6 + 3 + 4);

@@ -12,53 +12,16 @@ use clap::ValueEnum;
 use nix::unistd::SysconfVar;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Resource::{
+    self, AddressSpace, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
+};
 use super::machine::{ADMIN, Limit, Machine};
-use crate::system_files::{page_size, system_constant};
+use crate::system_files::{SystemFiles, page_size, system_constant};
 
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// Open file descriptors.
-    Files,
-    /// Threads, also called tasks and pids in the kernel.
-    Threads,
-    /// Memory maps of the process.
-    Maps,
-    /// Bytes of memory, user and kernel.
-    Memory,
-    /// Bytes of address space.
-    AddressSpace,
-    /// Bytes of memory that cannot be swapped out.
-    LockedMemory,
-    /// Files in an epoll instance.
-    EpollWatches,
-    /// Rings of io_uring.
-    Rings,
-}
-
-use Resource::{AddressSpace, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads};
-
-impl Resource {
-    /// Whether its unit is bytes.
-    pub fn is_bytes(self) -> bool {
-        self.to_string().starts_with("bytes")
-    }
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Files => "open files",
-            Threads => "threads",
-            Maps => "memory maps",
-            Memory => "bytes of memory",
-            AddressSpace => "bytes of address space",
-            LockedMemory => "bytes of locked memory",
-            EpollWatches => "epoll watches",
-            Rings => "io_uring rings",
-        })
-    }
+/// Every limit that tasks can reach, with its current use, as it applies to this process on the
+/// machine in `files`.
+pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
+    rows(&Machine::new(files)).into_iter().flatten().collect()
 }
 
 /// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
