@@ -102,15 +102,9 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_sides() {
     for (folder, side) in folders.iter().zip(["baseline", "candidate"]) {
         let path = folder.to_str().unwrap();
         assert!(path.ends_with(&format!("-{side}")), "{folder:?}");
-        assert!(folder.join("run.json").exists() && folder.join("environment.json").exists());
-        let invocations = records_in(folder).len();
         let reported = bench.ends(&["report", "--full", path]);
-        let line = format!("{invocations} invocations, ");
-        assert!(reported.stdout.contains(&line), "{reported:?}");
         assert!(reported.stdout.contains(&format!("{side} of a")), "{reported:?}");
-        let resumed = bench.ends(&["run", "--resume", path]);
-        assert_eq!(resumed.code, Some(1), "{resumed:?}");
-        assert!(resumed.stderr.contains(&format!("this folder is the {side} of a comparison")));
+        assert_eq!(bench.ends(&["run", "--resume", path]).code, Some(1), "{side}");
     }
     let [first, second] = folders.map(|folder| records_in(&folder));
     for case in comparison["cases"].as_array().unwrap() {
@@ -166,16 +160,13 @@ fn wrong_flags_are_refused() {
     build(&bench, "old", 0);
     fs::create_dir(bench.path("empty")).unwrap();
     for (arguments, named) in [
-        (&["compare"][..], "--bin"),
-        (&["compare", "one"], "--bin"),
-        (&["compare", "one", "two", "three"], "--bin"),
-        (&["compare", "--bin", "old", "--bin", "empty"], "--bin"),
-        (&["compare", "--bin", "old"], "--bin"),
-        (&["compare", "--args", "", "--args", "", "--margin", "-1"], "--margin"),
-        (&["compare", "--args", "", "--args", "", "--time", "0"], "--time"),
-        (&["compare", "--args", "", "--args", "", "b"], "'b'"),
+        (&["one"][..], "--bin"),
+        (&["one", "two", "three"], "--bin"),
+        (&["--bin", "old", "--bin", "empty"], "--bin"),
+        (&["--args", "", "--args", "", "--margin", "-1"], "--margin"),
+        (&["--args", "", "--args", "", "b"], "'b'"),
     ] {
-        let ended = bench.ends(arguments);
+        let ended = bench.ends(&[&["compare"], arguments].concat());
         assert_eq!(ended.code, Some(2), "{arguments:?}: {ended:?}");
         assert!(ended.stderr.contains(named), "{arguments:?}: {ended:?}");
     }
@@ -276,66 +267,35 @@ fn a_run_on_a_slower_machine_is_not_a_slower_program() {
 }
 
 #[test]
-fn a_comparison_without_cases_fails() {
-    let bench = noisy(&["a", "b"]);
-    for (case, name) in [("a", "one"), ("b", "two")] {
-        bench.ends(&["run", "--rounds", "12", case, "--name", name]);
-    }
-    let [first, second] = folders(&bench);
-    let runs = [first.to_str().unwrap(), second.to_str().unwrap()];
-    let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &runs[..]].concat());
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("--fail-on: nothing was compared"), "{ended:?}");
-    assert_eq!(bench.ends(&[&["compare"], &runs[..]].concat()).code, Some(0));
-}
-
-#[test]
 fn different_environments_are_named() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");
-    let ended = bench.ends(&["compare", &first, &second]);
-    assert!(!ended.stdout.contains("different "), "{ended:?}");
-    edit(format!("{}/environment.json", second), |environment| {
-        environment["kernel.release"] = "9.9.9".into();
+    edit(format!("{second}/environment.json"), |environment| {
         environment["processor.governor"] = "conservative".into();
         environment["processor.model"] = "Z80".into();
-        environment.as_object_mut().unwrap().remove("software.rustc");
         // Facts about the builds are no difference of the environments.
         environment["software.git_revision"] = "0".repeat(40).into();
-        environment["software.git_dirty"] = "true".into();
     });
     let ended = bench.ends(&["compare", &first, &second]);
-    assert!(ended.stdout.contains("different CPUs: "), "{ended:?}");
-    let text = ended.stdout;
-    for expected in ["Z80", "- kernel.release: ", "- processor.governor: ", "- software.rustc: "] {
-        assert!(text.contains(expected), "{expected}: {text}");
+    for expected in ["different CPUs: ", "Z80", "- processor.governor: "] {
+        assert!(ended.stdout.contains(expected), "{expected}: {ended:?}");
     }
-    assert!(!text.contains("git_"), "{text}");
+    assert!(!ended.stdout.contains("git_"), "{ended:?}");
 }
 
 #[test]
 fn cases_that_only_one_run_measured_are_not_compared() {
-    let bench = noisy(&["a", "b", "c"]);
-    let [first, second] = two_runs(&bench, "6");
-    let path = format!("{second}/records.jsonl");
-    let records: Vec<String> = fs::read_to_string(&path).unwrap().lines().map(other).collect();
-    fs::write(&path, records.join("\n") + "\n").unwrap();
-    let comparison = compared(&bench, &[&first, &second]);
-    assert_eq!(comparison["cases"].as_array().unwrap().len(), 1);
-    assert_eq!(comparison["not_compared"].as_array().unwrap().len(), 4);
-}
-
-/// A record as another version could have written it: case `a` with another
-/// flag, and none of case `b`.
-fn other(line: &str) -> String {
-    let mut record: Value = serde_json::from_str(line).unwrap();
-    if record["case"] == "a" {
-        record["record"]["parameters"]["stack_size"] = 9.into();
+    let bench = noisy(&["a", "b"]);
+    for (case, name) in [("a", "one"), ("b", "two")] {
+        bench.ends(&["run", "--rounds", "6", case, "--name", name]);
     }
-    if record["case"] == "b" {
-        record["record"]["program"] = "d".into();
-    }
-    record.to_string()
+    let [first, second] = folders(&bench);
+    let runs = [first.to_str().unwrap(), second.to_str().unwrap()];
+    let comparison = compared(&bench, &runs);
+    assert_eq!(comparison["cases"].as_array().unwrap().len(), 0);
+    assert_eq!(comparison["not_compared"].as_array().unwrap().len(), 2);
+    let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &runs[..]].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
 }
 
 #[test]

@@ -1,22 +1,27 @@
-//! Programs that fail in every possible way, missing means, disks that are full or read-only, and
-//! other work on the CPU: nothing that was measured is lost.
+//! Programs that fail in every possible way, missing means, disks that are full or read-only, a
+//! runner that is killed: nothing that was measured is lost, and no process is left. And folders
+//! and manifests from a stranger: nothing outside is touched, and no word acts on the terminal.
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use contract::invocation::deny;
 use contract::skip;
-use harness::cpus;
 use nix::libc;
-use nix::sys::signal::Signal;
-use serde_json::Value;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use serde_json::json;
 
 use crate::bench::{
-    Bench, Ended, RECORD, end_of, eventually, is_running, lines_of, records_in, rounds_in, send,
-    start,
+    Bench, Ended, RECORD, edit, end_of, eventually, is_running, lines_of, records_in, rounds_in,
+    send, start,
 };
+use crate::run::{TORN, killed};
 
 /// Runs `brigade` by a shell that first does this, with the rights of root over a mount of its own;
 /// `None` if that is denied here.
@@ -172,8 +177,7 @@ fn a_limit_on_file_sizes_costs_no_finished_record() {
     // In blocks of 512 or 1024 bytes.
     let limited = ["sh", "-c", "ulimit -f 64; exec \"$0\" \"$@\""];
     let ended = Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "200"]));
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    assert!(ended.stderr.contains("File too large"), "{ended:?}");
+    check_refusal(&ended, "File too large");
     let kept = bench.records().len();
     assert!((10..200).contains(&kept), "{kept} records fit");
     assert_eq!(bench.resumes().code, Some(0));
@@ -182,21 +186,11 @@ fn a_limit_on_file_sizes_costs_no_finished_record() {
 
 #[test]
 fn a_folder_that_disappears_during_a_run_is_noticed_at_the_next_record() {
-    for (gone, left) in [
-        ("rm -r results", None),
-        ("mv results elsewhere", None),
-        (
-            "for folder in results/*; do mv $folder x; mkdir $folder; : >$folder/records.jsonl; done",
-            Some(0),
-        ),
-    ] {
+    let replace = "for of in results/*; do mv $of x; mkdir $of; : >$of/records.jsonl; done";
+    for (gone, left) in [("rm -r results", None), (replace, Some(0))] {
         let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {gone}; }}");
         let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
-        let ended = bench.ends(&["run", "--rounds", "9"]);
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-        assert!(ended.stderr.contains("records.jsonl"), "{ended:?}");
-        assert!(ended.stderr.contains("removed or replaced during the run"), "{ended:?}");
-        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        check_refusal(&bench.ends(&["run", "--rounds", "9"]), "removed or replaced");
         let runs = fs::read_to_string(bench.path("runs")).unwrap();
         assert_eq!(runs.lines().count(), 2, "it went on");
         let found = bench.result_folders().first().map(|folder| {
@@ -238,23 +232,16 @@ impl Drop for Mount {
     }
 }
 
-fn only_folder_in(parent: &Path) -> PathBuf {
-    fs::read_dir(parent).unwrap().next().unwrap().unwrap().path()
-}
-
 #[test]
 fn a_disk_that_fills_up_costs_no_finished_record() {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
     let Some(disk) = Mount::over(&bench, "disk", "size=64k") else { return };
     let ended = bench.ends(&["run", "--results", "disk", "--rounds", "200"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
-    let folder = only_folder_in(&disk.0);
-    let line = format!(
-        "brigade: free some space, then: brigade run --resume {}: appending to ",
-        Path::new("disk").join(folder.file_name().unwrap()).display()
-    );
-    assert!(ended.stderr.starts_with(&line), "{ended:?}");
-    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    check_refusal(&ended, "No space left on device");
+    let folder = fs::read_dir(&disk.0).unwrap().next().unwrap().unwrap().path();
+    let again = Path::new("disk").join(folder.file_name().unwrap());
+    let again = format!("brigade run --resume {}", again.display());
+    assert!(ended.stderr.contains(&again), "{ended:?}");
     let kept = records_in(&folder).len();
     assert!((10..200).contains(&kept), "{kept} records fit on the disk");
 
@@ -283,52 +270,186 @@ fn a_read_only_disk_is_detected_before_anything_runs() {
     assert!(!bench.path("ran").exists());
 }
 
-/// A busy shell, until it is dropped or this process has died.
-struct Hog(Child);
-
-impl Hog {
-    fn start() -> Self {
-        Self(Command::new("sh").args(["-c", "while kill -0 $PPID; do :; done"]).spawn().unwrap())
-    }
+/// A `brigade run` whose program has started an endless process, which writes its id to `child`,
+/// and waits. The next run only prints a record.
+fn waiting() -> (Bench, Child, String) {
+    let starts = "sh -c 'echo $$ >child.new; mv child.new child; exec sleep 6000' &";
+    let bench = Bench::new(&["a"], &format!("[ -e go ] || {{ {starts}\nwait; }}; echo '{RECORD}'"));
+    let brigade = start(&bench, &["run"]);
+    eventually("the child is running", || bench.path("child").exists());
+    let child = fs::read_to_string(bench.path("child")).unwrap().trim().to_owned();
+    fs::write(bench.path("go"), "").unwrap();
+    (bench, brigade, child)
 }
 
-impl Drop for Hog {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
+/// The processes whose parent is the runner.
+fn children_of(brigade: &Child) -> Vec<String> {
+    let list = format!("/proc/{0}/task/{0}/children", brigade.id());
+    fs::read_to_string(list).unwrap().split_whitespace().map(str::to_owned).collect()
 }
-
-/// Runs a busy program once for 0.4 s on this thread's CPU, and returns the CPU time of others, its
-/// own, and the length of the span, in nanoseconds.
-fn others_own_and_wall() -> (f64, f64, f64) {
-    let bench = Bench::new(&["one-thread-brigade"], "");
-    let manifest = bench.manifest().replace("path = 'one-thread-brigade', ", "");
-    let manifest = manifest.replace("--max-time 1", "--max-time 0.4");
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let record = &bench.records()[0]["record"];
-    let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{record}"));
-    let laps = &record["measurements"][0];
-    let cpu = |space: &str| figure(&record["cpu"][space]);
-    let per_operation = cpu("user_ns_per_operation") + cpu("system_ns_per_operation");
-    let own = per_operation * figure(&laps["count"]) * figure(&laps["operations"]);
-    let interference = &record["interference"];
-    (figure(&interference["others_cpu_ns"]), own, figure(&interference["wall_ns"]))
-}
-
-/// The error of one or two clock ticks on one CPU, in nanoseconds.
-const TICKS_NS: f64 = 20e6;
 
 #[test]
-fn a_hog_on_its_cpu_disturbs_a_program_and_the_program_itself_does_not() {
-    cpus::confine(&cpus::allowed().unwrap()[..1]).unwrap();
-    let hog = Hog::start();
-    let (others, _, wall) = others_own_and_wall();
-    drop(hog);
-    assert!(others > 0.1 * wall, "{others} of {wall}");
-    // However busy the machine is, both cannot use more than the CPU's time. If the program's time
-    // counted as that of others, the sum would exceed it.
-    let (others, own, wall) = others_own_and_wall();
-    assert!(own > 0.0 && others + own <= wall + TICKS_NS, "{others} and {own} of {wall}");
+fn a_killed_runner_leaves_nothing_running() {
+    let (bench, mut brigade, child) = waiting();
+    let program = children_of(&brigade);
+    assert_eq!(program.len(), 1, "nothing runs next to the program");
+    // Even a program that does not run.
+    kill(Pid::from_raw(program[0].parse().unwrap()), Signal::SIGSTOP).unwrap();
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    eventually("both have ended", || !is_running(&child) && !is_running(&program[0]));
+    let ended = bench.ends(&["run"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+}
+
+#[test]
+fn child_processes_of_a_program_end_with_a_stopped_runner() {
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+        let (bench, brigade, child) = waiting();
+        send(&brigade, signal);
+        let ended = end_of(brigade);
+        assert_eq!(ended.code, Some(130), "{signal}: {ended:?}");
+        assert!(!is_running(&child), "{signal}");
+        assert_eq!(bench.records()[0]["interrupted"], true, "{signal}");
+    }
+}
+
+/// A bench whose program waits until the file `go` exists.
+fn until_go() -> Bench {
+    let script = format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'");
+    Bench::new(&["a"], &script)
+}
+
+#[test]
+fn an_ignored_hang_up_stays_ignored() {
+    let bench = until_go();
+    let ignoring = ["sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""];
+    let mut nohup = bench.brigade_under(&ignoring, &["run"]);
+    let child = nohup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&child, Signal::SIGHUP);
+    fs::write(bench.path("go"), "").unwrap();
+    let ended = end_of(child);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn a_second_run_names_the_first_and_waits_for_it() {
+    let bench = until_go();
+    let first = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    let mut second = start(&bench, &["check"]);
+    let mut line = String::new();
+    BufReader::new(second.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains(&format!("process {} (", first.id())), "{line}");
+    assert!(second.try_wait().unwrap().is_none(), "it does not wait");
+    fs::write(bench.path("go"), "").unwrap();
+    assert_eq!(end_of(first).code, Some(0));
+    assert_eq!(end_of(second).code, Some(0));
+}
+
+#[test]
+fn resuming_touches_no_file_elsewhere_and_none_before_it_is_sure() {
+    for (replace, says) in [
+        ((|from, to| symlink(from, to).unwrap()) as fn(&Path, &Path), "resuming"),
+        (|from, to| fs::hard_link(from, to).unwrap(), "it is not a file of its own"),
+        (|_, to| mkfifo(to, Mode::S_IRWXU).unwrap(), "it is not a file of its own"),
+        (|_, to| fs::create_dir(to).unwrap(), "resuming"),
+    ] {
+        let bench = killed();
+        let records = bench.result_folders()[0].join("records.jsonl");
+        let elsewhere = bench.path("precious");
+        let text = fs::read_to_string(&records).unwrap() + TORN;
+        fs::write(&elsewhere, &text).unwrap();
+        fs::remove_file(&records).unwrap();
+        replace(&elsewhere, &records);
+        check_refusal(&bench.resumes(), says);
+        assert_eq!(fs::read_to_string(elsewhere).unwrap(), text, "{says}");
+    }
+    let bench = killed();
+    let folder = bench.result_folders()[0].clone();
+    let records = fs::read_to_string(folder.join("records.jsonl")).unwrap() + TORN;
+    fs::write(folder.join("records.jsonl"), &records).unwrap();
+    let run = fs::read_to_string(folder.join("run.json")).unwrap();
+    // Nor does it take flags from a folder.
+    edit(folder.join("run.json"), |run| {
+        let flag = json!("--command=touch ran");
+        run["procedure"]["flags"].as_array_mut().unwrap().push(flag.clone());
+        for words in run["procedure"]["commands"].as_object_mut().unwrap().values_mut() {
+            words.as_array_mut().unwrap().push(flag.clone());
+        }
+    });
+    check_refusal(&bench.resumes(), "has changed since the run began");
+    let run = run.replace("\"schema_version\": \"1.", "\"schema_version\": \"9.");
+    fs::write(folder.join("run.json"), run).unwrap();
+    check_refusal(&bench.resumes(), "update Brigade");
+    assert_eq!(fs::read_to_string(folder.join("records.jsonl")).unwrap(), records);
+}
+
+/// Turns a terminal red, sets its title, clears it, moves up a line, reverses the text, hides
+/// behind a carriage return and C1 controls, is markup, and forges a line.
+const HOSTILE: &str = "\u{1b}[31m\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[A\u{202e}x\u{2066}\r\u{9b}7m\
+                       <script>alert(1)</script>\nforged";
+
+/// The beginning of [`HOSTILE`] as it is shown.
+const SHOWN: &str = "\\u001b[31m\\u001b]0;title\\u0007\\u001b[2J\\u001b[A\\u202ex\\u2066";
+
+fn acts(c: char) -> bool {
+    (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Checks that the output contains no control characters, and shows the hostile text.
+fn check_shown(ended: &Ended) {
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!printed.contains(acts), "{printed:?}");
+    assert!(!printed.lines().any(|line| line.starts_with("forged")), "{printed:?}");
+    assert!(printed.split_whitespace().collect::<String>().contains(SHOWN), "{printed:?}");
+}
+
+#[test]
+fn words_of_programs_manifests_and_flags_are_escaped() {
+    let bench = Bench::new(&["a"], "cat words >&2; exit 1");
+    fs::write(bench.path("words"), HOSTILE.replace(['\r', '\n'], "")).unwrap();
+    for arguments in [&["run"][..], &["check"], &["run", HOSTILE]] {
+        check_shown(&bench.ends(arguments));
+    }
+    for (from, exits) in [(r#""name":"iteration""#, 0), (r#""error":null"#, 3)] {
+        let (key, _) = from.split_once(':').unwrap();
+        let record = RECORD.replacen(from, &format!("{key}:{}", json!(HOSTILE)), 1);
+        let bench = Bench::new(&["a"], &format!("cat record; exit {exits}"));
+        fs::write(bench.path("record"), record).unwrap();
+        check_shown(&bench.ends(&["run"]));
+    }
+    let manifest = |from: &str| bench.manifest().replacen(from, &json!(HOSTILE).to_string(), 1);
+    for (from, arguments) in [("'Which?'", &["list"][..]), ("flags", &["check"])] {
+        check_shown(&Ended::from(bench.brigade_with(&manifest(from), arguments)));
+    }
+}
+
+#[test]
+fn a_report_is_escaped_for_its_format() {
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run"]);
+    let folder = bench.path("results/\u{1b}[31mred");
+    fs::rename(&bench.result_folders()[0], &folder).unwrap();
+    edit(folder.join("run.json"), |run| {
+        run["skipped"] = json!([{ "case": "b", "reason": HOSTILE }]);
+        run["procedure"]["command"] = json!(["brigade", HOSTILE]);
+    });
+    let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+    let records = records.replace("\"iteration\"", &json!(HOSTILE).to_string());
+    fs::write(folder.join("records.jsonl"), records).unwrap();
+    let folder = folder.to_str().unwrap();
+    for format in ["text", "markdown", "html", "csv", "json"] {
+        let ended =
+            bench.ends(&["report", "--full", folder, "--format", format, "--output", "report"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let text = fs::read_to_string(bench.path("report")).unwrap();
+        assert!(text.to_lowercase().contains("script"), "{format}: {text}");
+        assert!(!text.contains(acts), "{format}: {text:?}");
+        // An indented block of code is shown verbatim.
+        let is_markup = |line: &str| line.contains("<script>alert") && !line.starts_with("    ");
+        let is_page = ["markdown", "html"].contains(&format);
+        assert!(!is_page || !text.lines().any(is_markup), "{text}");
+    }
 }

@@ -148,7 +148,7 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
 }
 
 #[test]
-fn an_unsupported_flag_of_a_guest_is_a_usage_error() {
+fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
     for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
         let Some(words) = guest(name) else { continue };
         for flags in [&["--moon", "5"][..], &["tea"], &["creation", "--tasks", "few"]] {
@@ -156,6 +156,9 @@ fn an_unsupported_flag_of_a_guest_is_a_usage_error() {
             assert_eq!(output.status.code(), Some(2), "{name} {flags:?}: {output:?}");
         }
     }
+    let Some(words) = guest(GO) else { return };
+    let output = process(&words, &["memory", "--tasks", "100000000000"]).output();
+    assert_eq!(output.expect("run the guest").status.code(), Some(3));
 }
 
 /// A guest after its first mark, which waits for an answer.
@@ -201,15 +204,6 @@ fn a_terminated_guest_ends_at_once() {
         let status = child.wait().expect("it ends");
         // Java's virtual machine exits by itself.
         assert!(status.signal() == Some(15) || status.code() == Some(143), "{name}: {status}");
-    }
-}
-
-#[test]
-fn more_goroutines_than_fit_are_refused_by_hand() {
-    let Some(words) = guest(GO) else { return };
-    for program in ["brigade", "creation", "memory"] {
-        let output = process(&words, &[program, "--tasks", "100000000000"]).output();
-        assert_eq!(output.expect("run the guest").status.code(), Some(3), "{program}");
     }
 }
 
@@ -353,19 +347,15 @@ fn a_java_lock_that_does_not_exclude_is_named() {
 fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
     for (script, outcome, reason) in [
         (format!("{ON}; {OFF}; {LAPS}"), "measured", ""),
-        (LAPS.to_owned(), "measured", ""),
         (format!("{ON}; kill -9 $$"), "failed", "ended by SIGKILL between `measuring` and"),
         (format!("{ON}; echo no luck >&2; exit 1"), "failed", "and `measured`: no luck"),
         (format!("{ON}; {LAPS}"), "failed", "never printed `measured`"),
         (format!("{ON}; {OFF}; {OFF}; {LAPS}"), "failed", "printed `measured` twice"),
-        (format!("{ON}; {ON}; {OFF}; {LAPS}"), "failed", "printed `measuring` twice"),
-        (format!("{OFF}; {LAPS}"), "failed", "printed `measured`, but not `measuring`"),
         ("printf 'measuring\\nmeasured\\n'".to_owned(), "failed", "did not wait for a line"),
         (format!("{ON}; {OFF}"), "failed", "printed no laps"),
         (format!("{ON}; {OFF}; {LAPS}; echo more"), "failed", "printed more after its laps"),
         ("printf 'a\\033[31mb\\n'".to_owned(), "failed", "which is neither a mark nor laps"),
         (format!("{ON}; {OFF}; echo '{{'"), "failed", "reading its laps: EOF while parsing"),
-        ("printf '\\377\\376'".to_owned(), "failed", "neither a mark nor laps"),
         (format!("{ON}; exec sleep 60"), "timed-out", "was killed after 3."),
         ("exec yes measuring".to_owned(), "failed", "exceeded 16 MiB"),
     ] {

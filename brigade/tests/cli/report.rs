@@ -1,75 +1,61 @@
-//! What brigade prints from saved runs, and from the manifest.
+//! What brigade prints from saved runs and the manifest, and how other programs read it: every
+//! figure is computed a second time by `scripts/recompute.py`, CSV is read by DuckDB, the page by
+//! Chromium, and the jq recipes of docs/CI.md are run. A test is skipped if its program is not
+//! installed; `.ci/run` installs them all.
 
 use std::fs;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use contract::{repository, skip};
+use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ended, RECORD};
 
-fn reported(bench: &Bench, folders: &[&str]) -> Ended {
-    bench.ends(&[&["report", "--full"], folders].concat())
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 #[test]
-fn a_report_repeats_what_the_run_printed() {
-    let script = format!("[ ${{0##*/}} = a ] && exit 1; echo '{RECORD}'");
+fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
+    let script = format!("[ ${{0##*/}} = b ] && exit 1; echo '{RECORD}'");
     let bench = Bench::new(&["a", "b"], &script);
-    let ran = bench.ends(&["run", "--rounds", "3"]);
-    let folder = bench.result_folders()[0].clone();
-    assert!(ran.stdout.contains("- a: 3 failed: "), "{ran:?}");
-    let again = reported(&bench, &[folder.to_str().unwrap()]);
-    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
-    assert_eq!(again.stdout, ran.stdout);
-}
-
-#[test]
-fn the_page_in_the_folder_is_the_report_in_markdown_and_names_no_path() {
-    let bench = Bench::printing(RECORD);
-    bench.ends(&["run", "--seed", "7", "--name", "here", "--rounds", "2"]);
-    let folder = &bench.result_folders()[0];
-    let page = fs::read_to_string(folder.join("report.md")).unwrap();
-    assert!(page.contains("    brigade run --rounds 2 --seed 7\n"), "{page}");
-    assert!(page.starts_with(&format!("# {}\n", folder.file_name().unwrap().display())), "{page}");
-    assert!(page.contains("\n| a | hop | 75.0 ns "), "{page}");
-    assert!(!page.contains(bench.path("").to_str().unwrap()), "{page}");
-    let again = reported(&bench, &["--format", "markdown", folder.to_str().unwrap()]);
-    assert_eq!(again.stdout, page);
-}
-
-#[test]
-fn a_report_is_written_to_a_file() {
-    let bench = Bench::printing(RECORD);
-    bench.ends(&["run", "--rounds", "2", "--name", "here"]);
-    let folder = &bench.result_folders()[0];
+    bench.ends(&["run", "--rounds", "1", "--name", "z-first"]);
+    let words = ["run", "--seed", "7", "--name", "a-second", "--rounds", "2"];
+    let ran = bench.ends(&words);
+    assert!(ran.stdout.contains("- b: 2 failed: "), "{ran:?}");
+    let folder = bench.result_folders().remove(0);
     let folder = folder.to_str().unwrap();
-    let json = reported(&bench, &["--format", "json", folder]).stdout;
+    let printed = |arguments: &[&str]| {
+        let ended = bench.ends(&[&["report", "--full"], arguments].concat());
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        ended.stdout
+    };
+    assert_eq!(printed(&[folder]), ran.stdout);
+    assert_eq!(printed(&[]), ran.stdout, "the latest run");
+    for (format, file) in [("markdown", "report.md"), ("html", "report.html")] {
+        let page = fs::read_to_string(Path::new(folder).join(file)).unwrap();
+        assert!(page.contains("--rounds 2 --seed 7") && page.contains("75.0"), "{page}");
+        assert!(!page.contains(bench.path("").to_str().unwrap()), "it names a path");
+        assert_eq!(printed(&["--format", format, folder]), page);
+    }
+    let json = printed(&["--format", "json", folder]);
+    let page = fs::read_to_string(Path::new(folder).join("report.html")).unwrap();
+    let (_, embedded) = page.split_once("id=\"report\">").expect("a report");
+    let embedded: Value =
+        serde_json::from_str(embedded.split("</script>").next().unwrap()).unwrap();
+    assert_eq!(embedded, serde_json::from_str::<Value>(&json).unwrap());
     let file = bench.path("report.json");
-    let to_file = ["--format", "json", "-o", file.to_str().unwrap(), folder];
-    assert_eq!(reported(&bench, &to_file).stdout, "");
+    assert_eq!(printed(&["--format", "json", "-o", file.to_str().unwrap(), folder]), "");
     assert_eq!(fs::read_to_string(file).unwrap(), json);
-}
+    assert_eq!(bench.ends(&["report", "nowhere"]).code, Some(1));
 
-#[test]
-fn a_run_of_another_manifest_can_be_reported_without_it() {
-    let bench = Bench::printing(RECORD);
-    bench.ends(&["run", "--rounds", "1"]);
-    // Nor is a local one read.
+    // A run of another manifest can be reported without it, nor is a local one read.
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
     let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-    brigade.current_dir(bench.path("")).args(["report", "--full"]).arg(&bench.result_folders()[0]);
-    let ended = Ended::from(brigade.output().unwrap());
+    brigade.current_dir(bench.path("")).args(["report", "--full", folder]);
+    let ended = Ended::from(brigade);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    assert!(ended.stdout.contains("1 invocations"), "{ended:?}");
-}
-
-#[test]
-fn a_folder_without_a_run_is_refused_and_named() {
-    let bench = Bench::printing(RECORD);
-    let ended = reported(&bench, &["nowhere"]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("nowhere"), "{ended:?}");
-    let ended = reported(&bench, &[]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("results contains no run"), "{ended:?}");
 }
 
 #[test]
@@ -89,13 +75,309 @@ fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
     assert!(String::from_utf8_lossy(&program.unwrap().stdout).contains("rings --rings 8"));
 }
 
-#[test]
-fn without_a_folder_the_latest_run_is_reported() {
-    let bench = Bench::printing(RECORD);
-    for name in ["z-first", "a-second"] {
-        bench.ends(&["run", "--rounds", "1", "--name", name]);
+/// Measures the page from within, with all folds open, and stores the result in the outer page's
+/// title.
+const PROBE: &str = r##"<script>
+document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const plain = (text) => text.replace(/[<>&"\\]/g, "");
+const overlaps = [], outside = [];
+for (const plot of all("svg.plot")) {
+  const boxes = all("text", plot).map((text) => [text.getBoundingClientRect(), text.textContent]);
+  boxes.forEach(([a, one], index) => boxes.slice(index + 1).forEach(([b, other]) => {
+    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 5 && b.top < a.bottom - 5)
+      overlaps.push(plain(one + " | " + other));
+  }));
+  for (const mark of all("text, circle, rect, line", plot)) {
+    const box = mark.getBoundingClientRect();
+    if (box.left < 0 || box.right > window.innerWidth) outside.push(plain(mark.outerHTML));
+  }
+}
+const ids = all("[id]").map((element) => element.id);
+const measured = {
+  overflows: document.documentElement.scrollWidth > window.innerWidth, overlaps, outside,
+  plots: all("svg.plot").length > 0, unnamed: all("svg.plot:not([aria-label])").length,
+  repeated: ids.length - new Set(ids).size,
+  requests: performance.getEntriesByType("resource").length,
+};
+const filter = document.getElementById("filter");
+filter.value = "PROCESS";
+filter.dispatchEvent(new Event("input"));
+const seen = all("section:not([hidden]) h2").length;
+const filters = seen > 0 && seen < all("h2").length;
+window.parent.document.title = JSON.stringify({ ...measured, filters });
+</script>"##;
+
+/// The browser, if it is installed.
+fn chromium(what: &str) -> Option<&'static str> {
+    let is_there = |name: &&str| {
+        let version = Command::new(name).arg("--version").stderr(Stdio::null()).output();
+        version.is_ok_and(|output| output.status.success())
+    };
+    let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(is_there);
+    if found.is_none() {
+        skip(what, "Chromium is not installed: apt-get install chromium");
     }
-    let ended = bench.ends(&["report"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("-a-second"), "{ended:?}");
+    found
+}
+
+/// The document that the browser builds from a page; it must log nothing.
+fn document(browser: &str, page: &str, flags: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    fs::write(&file, page).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-dev-shm-usage"])
+        .args(["--enable-logging=stderr", "--window-size=1700,1000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .args(flags)
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let logged = String::from_utf8_lossy(&output.stderr);
+    assert!(!logged.contains("CONSOLE"), "{logged}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The result of [`PROBE`] on a page at this width, within another page: a window cannot be as
+/// narrow as a phone. The page's policy is removed, since it allows no other script.
+fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
+    let inner = page.replace("http-equiv", "title").replace("</body>", &format!("{PROBE}</body>"));
+    let inner = inner.replace('&', "&amp;").replace('"', "&quot;");
+    let style = format!("border:0;width:{width}px;height:1000px");
+    let outer = format!(
+        "<!doctype html><head><title></title><iframe style=\"{style}\" srcdoc=\"{inner}\"></iframe>"
+    );
+    let document = document(browser, &outer, flags);
+    let title = document.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
+    serde_json::from_str(title.unwrap()).unwrap()
+}
+
+fn recorded(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results").join(name)
+}
+
+/// What `brigade report` prints of a recorded run.
+fn report_of(name: &str, format: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    command.args(["report", "--format", format, "--manifest"]);
+    command.args([recorded("../suite.toml"), recorded(name)]);
+    let ended = Ended::from(command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ended.stdout
+}
+
+/// A default run, and a run with curves.
+const RUN: &str = "2026-11-22-intel-xeon-6-207-2cpu";
+const CURVES: &str = "2026-11-25-sharing";
+
+#[test]
+fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
+    let page = report_of(RUN, "html");
+    for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    let anchors = page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
+    anchors.for_each(|id| assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}"));
+    let Some(browser) = chromium("the page in a browser") else { return };
+    // The page's policy allows its script.
+    assert!(document(browser, &page, &[]).contains("data-ready=\"yes\""));
+    let fine = json!({
+        "overflows": false, "overlaps": [], "outside": [], "plots": true, "unnamed": 0,
+        "repeated": 0, "requests": 0, "filters": true,
+    });
+    for name in [RUN, CURVES] {
+        let page = report_of(name, "html");
+        for (width, flags) in [(400, &[][..]), (1280, &["--blink-settings=preferredColorScheme=0"])]
+        {
+            let mut found = probed(browser, &page, width, flags);
+            // Every group of the other run may match.
+            if name == CURVES {
+                found["filters"] = true.into();
+            }
+            assert_eq!(found, fine, "{name} at {width}");
+        }
+    }
+}
+
+#[test]
+fn a_page_is_opened_and_a_link_is_not_followed() {
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run", "--rounds", "1"]);
+    let folder = &bench.result_folders()[0];
+    let (page, elsewhere) = (folder.join("report.html"), bench.path("precious"));
+    fs::write(&elsewhere, "mine").unwrap();
+    fs::remove_file(&page).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &page).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" >'{}'\n", bench.path("opened").display());
+    contract::executable::write(&bench.path("xdg-open"), &script);
+    let open = |path: &str, connection: &str| {
+        let mut brigade = bench.brigade(&["report", folder.to_str().unwrap(), "--open"]);
+        brigade.env("PATH", path).env("SSH_CONNECTION", connection);
+        Ended::from(brigade)
+    };
+    let ended = open("/nowhere", "10.0.0.1 5000 10.0.0.2 22");
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.contains("scp 10.0.0.2:"), "{ended:?}");
+    let ended = open(&format!("{}:/usr/bin:/bin", bench.path("").display()), "");
+    assert_eq!((ended.code, ended.stdout), (Some(0), format!("{}\n", page.display())));
+    assert_eq!(fs::read_to_string(bench.path("opened")).unwrap().trim(), page.to_str().unwrap());
+    assert_eq!(fs::read_to_string(elsewhere).unwrap(), "mine");
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+    // A page that is part of the record stays as it is.
+    fs::write(&page, "recorded").unwrap();
+    assert_eq!(open("/nowhere", "").code, Some(1));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "recorded");
+}
+
+/// The output of a program, for a test that is skipped without it.
+fn printed(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Whether a command succeeds; without it the test of `what` is skipped.
+fn has(command: &[&str], what: &str) -> bool {
+    let mut tool = Command::new(command[0]);
+    let output = tool.args(&command[1..]).stdin(Stdio::null()).output();
+    let has = output.is_ok_and(|output| output.status.success());
+    if !has {
+        skip(what, &format!("this fails: {}", command.join(" ")));
+    }
+    has
+}
+
+/// What `brigade` prints, in a file of a folder.
+fn saved(folder: &Path, name: &str, arguments: &[&str]) -> String {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let text = printed(brigade.current_dir(root()).args(arguments).env("LC_ALL", "C.UTF-8"));
+    let file = folder.join(name);
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The output of `scripts/recompute.py`, and whether all figures agree.
+fn recomputed(arguments: &[&str]) -> (bool, String) {
+    let mut python = Command::new("python3");
+    python.arg(root().join("scripts/recompute.py")).args(arguments).current_dir(root());
+    let output = python.stdin(Stdio::null()).output().expect("it can be run");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.is_empty(), "{errors}");
+    (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+const PYTHON: [&str; 3] = ["python3", "-c", "import tomllib"];
+
+#[test]
+fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {
+    if !has(&PYTHON, "figures computed a second time") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let runs = repository::recorded_runs();
+    let runs: Vec<&str> = runs.iter().map(|run| run.to_str().unwrap()).collect();
+    for run in &runs {
+        let files = ["json", "csv", "markdown"].map(|format| {
+            let name = if format == "markdown" { "report.md" } else { format };
+            let name = name.replace("json", "report.json").replace("csv", "report.csv");
+            saved(folder.path(), &name, &["report", "--format", format, run])
+        });
+        let (agrees, text) = recomputed(&[&[*run], &files.each_ref().map(|of| &**of)[..]].concat());
+        assert!(agrees, "{run}: {text}");
+    }
+    let pair: Vec<&str> = runs.iter().copied().filter(|run| run.contains("-25-17-2cpu")).collect();
+    if let [old, new, ..] = pair[..] {
+        let file = saved(folder.path(), "c.json", &["compare", old, new, "--format", "json"]);
+        let (agrees, text) = recomputed(&[old, new, &file]);
+        assert!(agrees, "{text}");
+    }
+}
+
+#[test]
+fn a_figure_wrong_by_one_in_its_last_digit_is_detected() {
+    if !has(&PYTHON, "figures wrong by one") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = &repository::recorded_runs()[0];
+    let run = run.to_str().unwrap();
+    let file = saved(folder.path(), "page.md", &["report", "--format", "markdown", run]);
+    let page = fs::read_to_string(&file).unwrap();
+    let right =
+        page.lines().rfind(|line| line.starts_with("| ") && line.contains(" µs [")).unwrap();
+    // The last digit of an interval, and of a count of switches.
+    for (end, _) in [right.find("] |"), right.rfind(" | ")].into_iter().flatten().zip(0..) {
+        let at = right[..end].rfind(|of: char| of.is_ascii_digit()).expect("a figure");
+        let digit = (right.as_bytes()[at] - b'0' + 1) % 10;
+        let wrong = format!("{}{digit}{}", &right[..at], &right[at + 1..]);
+        fs::write(&file, page.replace(right, &wrong)).unwrap();
+        assert!(!recomputed(&[run, &file]).0, "{wrong}");
+    }
+}
+
+#[test]
+fn duckdb_reads_the_csv_with_its_types() {
+    if !has(&["python3", "-c", "import duckdb"], "CSV in DuckDB") {
+        return;
+    }
+    const ASK: &str = "
+import duckdb, json, sys
+rows = duckdb.execute(sys.argv[1])
+names = [column[0] for column in rows.description]
+print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()], default=str))
+";
+    let folder = tempfile::tempdir().unwrap();
+    let run = &repository::recorded_runs()[0];
+    let run = run.to_str().unwrap();
+    let file = saved(folder.path(), "report.csv", &["report", "--format", "csv", run]);
+    let rows = |query: &str| -> Value {
+        let mut python = Command::new("python3");
+        serde_json::from_str(&printed(python.args(["-c", ASK, query]))).unwrap()
+    };
+    let types = rows(&format!("DESCRIBE FROM '{file}'"));
+    for (name, kind) in [("case", "VARCHAR"), ("round", "BIGINT"), ("value", "DOUBLE")] {
+        let column = types.as_array().unwrap().iter().find(|of| of["column_name"] == name);
+        assert_eq!(column.unwrap()["column_type"], kind, "{name}");
+    }
+    let count = fs::read_to_string(&file).unwrap().lines().count() - 1;
+    let query = "SELECT count(*) AS rows, count(parameters::JSON->>'placement') AS placed FROM";
+    assert_eq!(rows(&format!("{query} '{file}'")), json!([{ "rows": count, "placed": count }]));
+}
+
+/// Each recipe is a jq program in a block that begins with the name of the format.
+#[test]
+fn the_recipes_of_the_document_make_what_other_tools_read() {
+    if !has(&["jq", "--version"], "the jq recipes of docs/CI.md") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = &repository::recorded_runs()[0];
+    let run = run.to_str().unwrap();
+    saved(folder.path(), "report.json", &["report", "--format", "json", run]);
+    let document = fs::read_to_string(root().join("docs/CI.md")).unwrap();
+    let made = |tool: &str| -> String {
+        let recipe = document.split(&format!("# {tool}\n")).nth(1).unwrap().split("```").next();
+        let mut shell = Command::new("sh");
+        printed(shell.args(["-euc", recipe.unwrap()]).current_dir(folder.path()))
+    };
+    let entries: Value = serde_json::from_str(&made("github-action-benchmark")).unwrap();
+    let entries = entries.as_array().unwrap();
+    let metrics: Value = serde_json::from_str(&made("Bencher")).unwrap();
+    assert!(entries.len() > 10 && metrics.as_object().unwrap().len() <= entries.len());
+    for entry in entries {
+        assert!(entry["value"].is_f64() && entry["unit"].is_string(), "{entry}");
+        let mut metric = metrics[entry["name"].as_str().unwrap()].as_object().unwrap().values();
+        assert!(metric.any(|of| of["value"] == entry["value"]), "{entry}");
+    }
+    let text = made("benchstat");
+    fs::write(folder.path().join("runs"), &text).unwrap();
+    assert!(text.lines().filter(|line| line.starts_with("Benchmark")).count() > entries.len());
+    if has(&["sh", "-c", "command -v benchstat"], "Go's format in benchstat") {
+        let mut benchstat = Command::new("benchstat");
+        let table = printed(benchstat.args(["-format", "csv", "runs"]).current_dir(folder.path()));
+        assert!(table.lines().count() > entries.len(), "{table}");
+    }
 }

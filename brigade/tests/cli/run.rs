@@ -1,17 +1,25 @@
-//! `brigade run`: what runs, in which order, and what is saved.
+//! `brigade run`, `run --resume` and `check`: what runs, in which order, and what is saved.
+//! Interrupted runs are completed, and nothing is lost or run twice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use contract::invocation::deny;
 use contract::skip;
+use fastrand::Rng;
 use harness::cpus;
-use serde_json::Value;
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
 
-use crate::bench::{Bench, Ended, RECORD, records_in, rounds_in};
+use crate::bench::{
+    Bench, Ended, RECORD, edit, end_of, eventually, lines_of, rounds_in, send, start,
+};
 
 #[test]
 fn every_round_runs_every_case_once_and_saves_its_record() {
@@ -53,98 +61,72 @@ fn a_terminal_shows_a_line_that_fits_and_the_figures_while_the_rest_is_measured(
     assert!(ended.stdout.contains(" left,") && !ended.stdout.contains("round 1"), "{ended:?}");
 }
 
-#[test]
-fn without_a_terminal_a_line_is_printed_now_and_then() {
-    let bench = Bench::new(&["a"], &format!("sleep 16; echo '{RECORD}'"));
-    let ended = bench.ends(&["run"]);
-    let lines: Vec<&str> = ended.stderr.lines().collect();
-    let starts = |start: &str| lines.iter().any(|line| line.starts_with(start));
-    // On a busy machine there may be one before.
-    assert!(starts("brigade: 67 % done, ") && lines.len() <= 2, "{ended:?}");
-}
-
-#[test]
-fn the_command_can_be_repeated_and_contains_no_path() {
-    let case = "a --stack-size 1 --placement same-cpu";
-    let bench = Bench::new(&[case], &format!("echo '{RECORD}'"));
-    bench.ends(&["run", "--rounds", "1"]);
-    let first = cpus::allowed().unwrap()[0];
-    let expected =
-        format!("a --stack-size 1 --max-time 1 --placement same-cpu --json --quiet --cpus {first}");
-    let words: Vec<_> = expected.split(' ').collect();
-    assert_eq!(bench.records()[0]["command"], serde_json::json!(words));
-}
-
-#[test]
-fn an_earlier_run_is_never_touched() {
-    let bench = Bench::printing(RECORD);
-    for _ in 0..3 {
-        assert_eq!(bench.ends(&["run", "--name", "x", "--rounds", "1"]).code, Some(0));
-    }
-    let folders = bench.result_folders();
-    let names: Vec<_> =
-        folders.iter().map(|folder| folder.file_name().unwrap().to_str().unwrap()).collect();
-    let (dates, suffixes): (Vec<_>, Vec<_>) =
-        names.iter().map(|name| name.split_at("2026-01-01".len())).unzip();
-    // At midnight the numbers start again.
-    if dates.iter().all(|date| *date == dates[0]) {
-        assert_eq!(suffixes, ["-x", "-x-2", "-x-3"], "{names:?}");
-    }
-    assert_eq!(folders.len(), 3, "{names:?}");
-    assert!(folders.iter().all(|folder| records_in(folder).len() == 1));
+/// The valid record with `from` replaced by `to`.
+fn with(from: &str, to: &str) -> String {
+    assert!(RECORD.contains(from), "{from} is not in the record");
+    RECORD.replacen(from, to, 1)
 }
 
 #[test]
 fn every_outcome_of_a_program_is_a_record() {
-    for (script, outcome, reason, code) in [
+    let twice = format!("{RECORD}\n{RECORD}");
+    let printed = |text: &str| format!("cat <<'END'\n{text}\nEND");
+    let mut rows: Vec<(String, &str, &str, i32)> = [
         ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
-        ("kill -SEGV $$", "failed", "ended by SIGSEGV: it gave no reason", 1),
-        ("yes", "failed", "standard output exceeded 16 MiB", 1),
+        ("kill -SEGV $$", "failed", "SIGSEGV", 1),
+        ("yes", "failed", "16 MiB", 1),
         ("echo 'open files: 10' >&2; exit 3", "refused", "open files: 10", 3),
+        ("printf '\\303\\050'", "failed", "not text", 1),
+    ]
+    .map(|(script, outcome, reason, code)| (script.to_owned(), outcome, reason, code))
+    .into();
+    for (text, reason) in [
+        ("garbage", "line 1 column 1"),
+        (" \n", "no record"),
+        (&RECORD[..RECORD.len() / 2], "EOF"),
+        (&twice, "printed 2 JSON values"),
+        (&twice[..RECORD.len() + 99], "trailing characters"),
+        (&"[".repeat(100_000), "reading a record: "),
+        (&with("version\":\"1.", "version\":\"2."), "schema version is 2."),
+        (&with("\"program\":\"a\"", "\"program\" :\"x\""), "of 'x', not of 'a'"),
+        (&with("\"parameters\":{}", "\"parameters\":{\"placement\":\"spread\"}"), "'spread'"),
+        (&with("\"iterations\":2", "\"iterations\":7"), "2 samples, not 7"),
+        (&with("\"operations\":2", "\"operations\":-2"), "-2"),
+        (&with("150.0,\"stddev", "null,\"stddev"), "null"),
     ] {
-        let bench = Bench::new(&["a"], script);
+        rows.push((printed(text), "failed", reason, 1));
+    }
+    for (script, outcome, reason, code) in rows {
+        let bench = Bench::new(&["a"], &script);
         let ended = bench.ends(&["run", "--rounds", "1"]);
-        let record = &bench.records()[0];
-        assert_eq!(record["outcome"], outcome, "{script}: {record}");
+        let [record] = &bench.records()[..] else { panic!("not one record") };
+        assert_eq!(record["outcome"], outcome, "{reason}: {record}");
         let error = record["error"].as_str().unwrap();
-        assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
-        assert_eq!(ended.code, Some(code), "{script}: {ended:?}");
-        let printed = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(printed.contains(error), "{ended:?}");
-        // Paths can have any length.
-        let place = bench.path("").display().to_string();
-        let mut words = ended.stdout.lines().filter(|line| !line.contains(&place));
-        assert!(words.all(|line| line.chars().count() <= 80), "{ended:?}");
+        assert!(error.contains(reason), "{error:?} does not contain {reason:?}");
+        assert!(!error.contains('\n'), "{error:?}");
+        assert_eq!(ended.code, Some(code), "{reason}: {ended:?}");
     }
 }
 
+/// The second with a filter of system calls, as in containers.
 #[test]
-fn a_case_that_needs_more_cpus_is_skipped_without_running() {
+fn a_case_that_cannot_run_here_is_skipped_with_the_reason() {
     let mut bench = Bench::new(&["a"], "touch ran");
     bench.case_keys = "needs_cpus = 100000";
-    for (command, line) in [
-        ("run", "\n- a: skipped: it needs 100000 CPUs"),
-        ("check", "a: skipped it needs 100000 CPUs"),
-    ] {
-        let ended = bench.ends(&[command]);
+    let ended = bench.ends(&["check"]);
+    assert!(ended.code == Some(0) && ended.stdout.contains("100000 CPUs"), "{ended:?}");
+    for (keys, reason) in
+        [("needs_cpus = 100000", "100000 CPUs"), ("needs_io_uring = true", "io_u")]
+    {
+        bench.case_keys = keys;
+        let mut brigade = bench.brigade(&["run"]);
+        // SAFETY: it only makes two system calls, on local values.
+        unsafe { brigade.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
+        let ended = Ended::from(brigade);
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        assert!(ended.stdout.contains(line), "{ended:?}");
+        assert!(ended.stdout.contains("\n- a: skipped: ") && ended.stdout.contains(reason));
     }
     assert!(bench.records().is_empty() && !bench.path("ran").exists());
-}
-
-/// With a filter of system calls, as in containers.
-#[test]
-fn a_case_that_needs_io_uring_is_skipped_with_the_reason_if_it_is_denied() {
-    let mut bench = Bench::printing(RECORD);
-    bench.case_keys = "needs_io_uring = true";
-    let mut brigade = bench.brigade(&["run"]);
-    // SAFETY: it only makes two system calls, on local values.
-    unsafe { brigade.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
-    let ended = Ended::from(brigade);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("\n- a: skipped: no io_uring: "), "{ended:?}");
-    assert_eq!(bench.records().len(), 0);
 }
 
 #[test]
@@ -163,22 +145,12 @@ fn groups_and_cases_are_run_by_name() {
 
     let run = bench.json("run.json");
     let words = ["brigade", "run", "c", "b --x=1", "--rounds", "2", "--seed", "1"];
-    assert_eq!(run["procedure"]["command"], serde_json::json!(words));
-    let details = serde_json::json!([
-        {
-            "case": "b --x 1", "program": "b", "group": "letters",
-            "parameters": { "placement": "free", "x": "1" },
-        },
-        {
-            "case": "a --tasks 2", "program": "a", "group": "c",
-            "parameters": { "placement": "free", "tasks": "2" },
-        },
-        {
-            "case": "a --tasks 50", "program": "a", "group": "c",
-            "parameters": { "placement": "free", "tasks": "50" },
-        },
-    ]);
-    assert_eq!(run["details"], details);
+    assert_eq!(run["procedure"]["command"], json!(words));
+    let detail = json!({
+        "case": "a --tasks 2", "program": "a", "group": "c",
+        "parameters": { "placement": "free", "tasks": "2" },
+    });
+    assert_eq!(run["details"][1], detail);
 }
 
 #[test]
@@ -191,61 +163,294 @@ fn a_closed_pipe_is_no_failure() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
-/// Runs a program that prints these bytes and exits with 0, and checks the
-/// saved record and the messages.
-fn check_failure(printed: impl AsRef<[u8]>, reason: &str) {
-    let bench = Bench::new(&["a"], "cat printed");
-    fs::write(bench.path("printed"), printed).unwrap();
-    let ended = bench.ends(&["run", "--rounds", "1"]);
-    assert_eq!(ended.code, Some(1), "{reason}: {ended:?}");
-    let [line] = &bench.records()[..] else { panic!("not one record") };
-    assert_eq!(line["outcome"], "failed", "{reason}");
-    let error = line["error"].as_str().unwrap();
-    assert!(error.contains(reason), "{error:?} does not contain {reason:?}");
-    assert!(!error.contains('\n'), "{error:?}");
+#[test]
+fn a_check_detects_a_report_that_does_not_match_the_request() {
+    let wrong = |from, to| format!("echo '{}'", with(from, to));
+    let flags = "--tasks 1 --iters 2 --warmups 0 --placement free --json --quiet\n";
+    let switches = r#""voluntary_per_operation":0.0,"i"#;
+    for (script, says, code) in [
+        (format!("echo '{RECORD}'"), ": ok\n1 passed, 0 failed, 0 skipped\n", 0),
+        ("echo '--tasks: no files' >&2; exit 3".to_owned(), ": skipped exited with 3: --tasks", 0),
+        // The size of the check overrides that of the case.
+        ("echo \"$@\" >&2; exit 1".to_owned(), flags, 1),
+        (wrong(r#""warmups":0"#, r#""warmups":1"#), "reports 1 for --warmups 0", 1),
+        (wrong(r#""count":2"#, r#""count":3"#), "3 samples, not 2", 1),
+        (wrong(r#""mean_ns":150.0"#, r#""mean_ns":0.0"#), "not between 100 and 200 ns", 1),
+        (wrong(switches, &switches.replace('0', "1")), "switches per operation, not 0", 1),
+        (wrong(r#""complete":true"#, r#""complete":false"#), "incomplete", 1),
+    ] {
+        let ended = Bench::new(&["a --tasks 4000 --max-time 20"], &script).ends(&["check"]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(code), ""), "{says}: {ended:?}");
+        assert!(ended.stdout.contains(says), "{ended:?} does not contain {says:?}");
+        assert_eq!(ended.stdout.contains(": FAILED "), code == 1, "{ended:?}");
+    }
 }
 
-/// The valid record with `from` replaced by `to`.
-fn with(from: &str, to: &str) -> String {
-    assert!(RECORD.contains(from), "{from} is not in the record");
-    RECORD.replacen(from, to, 1)
+/// Also if one round does not fit.
+#[test]
+fn no_invocation_begins_after_the_time_is_up() {
+    let bench = Bench::new(&["a", "b", "c"], &format!("sleep 0.2; echo '{RECORD}'"));
+    let ended = bench.ends(&["run", "--time", "0.5"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let durations = bench.records().into_iter().map(|of| of["duration_ns"].as_u64().unwrap());
+    let durations: Vec<u64> = durations.collect();
+    let before: u64 = durations.iter().rev().skip(1).sum();
+    assert!(before < 500_000_000 && durations.len() <= 3, "{durations:?}");
+    let procedure = &bench.json("run.json")["procedure"];
+    assert_eq!(procedure["seconds"], 0.5);
+    assert!(bench.resumes().stdout.starts_with("nothing to do"), "it is complete");
+}
+
+/// It may be stopped for longer than requested, on a busy machine.
+#[test]
+fn the_time_in_which_a_signal_stopped_a_process_is_recorded() {
+    let stop = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; wait;";
+    let script =
+        format!("echo run >>runs\nif [ $(wc -l <runs) -le 1 ]; then {stop} fi\necho '{RECORD}'");
+    let bench = Bench::new(&["a"], &script);
+    let ended = bench.ends(&["run"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let stopped: Vec<u64> =
+        bench.records().iter().map(|of| of["stopped_ns"].as_u64().unwrap()).collect();
+    assert!(stopped[0] > 100_000_000, "{stopped:?}");
+    assert_eq!(stopped[1..], [0; 2]);
 }
 
 #[test]
-fn output_that_is_no_record_is_a_failure() {
-    let twice = format!("{RECORD}\n{RECORD}");
-    let long = RECORD.to_owned() + &" ".repeat(1 << 20) + ".";
-    for (printed, reason) in [
-        ("garbage", "reading a record: expected value at line 1 column 1"),
-        (" \n\n", "printed no record"),
-        (&RECORD[..RECORD.len() / 2], "reading a record: EOF while parsing"),
-        (&twice, "printed 2 JSON values instead of one record"),
-        (&twice[..RECORD.len() + 99], "reading a record: trailing characters"),
-        (&"[".repeat(100_000), "reading a record: "),
-        (&long, "more than 1048576"),
-        (r#"{"schema_version":"9.0"}"#, "its schema version is 9.0"),
-        (&with("version\":\"1.", "version\":\"2."), "its schema version is 2."),
-    ] {
-        check_failure(printed, reason);
+fn tasks_that_share_a_cpu_share_another_one_in_the_next_round() {
+    let case = "a --stack-size 1 --placement same-cpu";
+    let bench = Bench::new(&[case, "a --cpus 0 --placement same-cpu"], &format!("echo '{RECORD}'"));
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    let cpus = cpus::allowed().unwrap();
+    for record in bench.records() {
+        let round = record["round"].as_u64().unwrap() as usize;
+        // A flag of the case overrides it.
+        let expected = if record["case"] == case {
+            let cpu = cpus[(round - 1) % cpus.len()];
+            let flags = "--max-time 1 --placement same-cpu --json --quiet";
+            format!("a --stack-size 1 {flags} --cpus {cpu}")
+        } else {
+            "a --cpus 0 --max-time 1 --placement same-cpu --json --quiet".to_owned()
+        };
+        // It can be repeated, and contains no path.
+        assert_eq!(record["command"], json!(expected.split(' ').collect::<Vec<_>>()));
     }
-    check_failure([RECORD.as_bytes(), &[0xc3, 0x28]].concat(), "its standard output is not text");
+}
+
+/// The end of a file that `--resume` cuts off.
+pub const TORN: &str = "{\"schema_version\":\"1.1\",\"case\":\"";
+
+/// A bench of two cases whose program creates `ready` in its third run, and
+/// waits for `go`.
+fn waiting() -> Bench {
+    let script = format!(
+        "echo run >>runs\n\
+         if [ $(wc -l <runs) = 3 ]; then\n\
+         touch ready; while [ ! -e go ]; do sleep 0.01; done\n\
+         fi\necho '{RECORD}'"
+    );
+    Bench::new(&["a", "b"], &script)
+}
+
+/// A run of three rounds of two cases, killed in its third invocation.
+pub fn killed() -> Bench {
+    let bench = waiting();
+    let mut brigade = start(&bench, &["run", "--seed", "7", "--name", "x"]);
+    eventually("the third is running", || bench.path("ready").exists());
+    brigade.kill().unwrap();
+    brigade.wait().unwrap();
+    fs::write(bench.path("go"), "").unwrap();
+    bench
+}
+
+/// The rounds of an uninterrupted run, in order.
+fn uninterrupted() -> Vec<(String, u64)> {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    assert_eq!(bench.ends(&["run", "--seed", "7"]).code, Some(0));
+    rounds_in(&bench.result_folders()[0])
 }
 
 #[test]
-fn a_wrong_record_is_a_failure() {
-    for (from, to, reason) in [
-        ("\"program\":\"a\"", "\"program\":\"x\"", "is a record of 'x', not of 'a'"),
-        (
-            "\"parameters\":{}",
-            "\"parameters\":{\"placement\":\"spread\"}",
-            "reports the placement 'spread', not 'free'",
-        ),
-        ("\"iterations\":2", "\"iterations\":7", "reports 2 samples, not 7, its iterations"),
-        ("\"count\":2", "\"count\":0", "'iteration': has 0 samples of 2 operations"),
-        ("\"operations\":2", "\"operations\":-2", "invalid value: integer `-2`"),
-        ("150.0,\"stddev", "NaN,\"stddev", "reading a record: expected value"),
-        ("150.0,\"stddev", "null,\"stddev", "reading a record: invalid type: null"),
-    ] {
-        check_failure(with(from, to), reason);
+fn a_killed_run_is_completed_in_its_original_order() {
+    for torn in ["", TORN] {
+        let bench = killed();
+        let folder = &bench.result_folders()[0];
+        let mut records =
+            fs::File::options().append(true).open(folder.join("records.jsonl")).unwrap();
+        records.write_all(torn.as_bytes()).unwrap();
+        let ended = bench.resumes();
+        assert_eq!((ended.code, ended.stderr.is_empty()), (Some(0), torn.is_empty()), "{ended:?}");
+        assert_eq!(bench.result_folders().len(), 1);
+        assert_eq!(rounds_in(folder), uninterrupted());
     }
+}
+
+#[test]
+fn an_interrupted_invocation_is_kept_and_run_again() {
+    let bench = waiting();
+    let brigade = start(&bench, &["run", "--seed", "7"]);
+    eventually("the third is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130));
+    let folder = &bench.result_folders()[0];
+
+    fs::write(bench.path("go"), "").unwrap();
+    let ended = bench.resumes();
+    assert_eq!(ended.code, Some(0), "the interrupted invocation counts as failed: {ended:?}");
+    assert!(!ended.stdout.contains("failed"), "{ended:?}");
+    let records = bench.records();
+    assert_eq!(records.len(), 7);
+    let interrupted = &records[2];
+    assert_eq!(interrupted["interrupted"], true);
+    let again = records.iter().find(|record| record["attempt"] == 2).unwrap();
+    assert_eq!((&again["case"], &again["round"]), (&interrupted["case"], &interrupted["round"]));
+    let mut rounds = rounds_in(folder);
+    rounds.sort();
+    let mut expected = uninterrupted();
+    expected.sort();
+    assert_eq!(rounds, expected);
+}
+
+/// Checks that a killed run is refused with these words after `change`, and
+/// that nothing runs.
+fn check_refusal(change: impl Fn(&Bench, &Path), manifest: impl Fn(String) -> String, says: &str) {
+    let bench = killed();
+    let folder = bench.result_folders()[0].clone();
+    change(&bench, &folder);
+    let records = fs::read(folder.join("records.jsonl")).unwrap();
+    let runs = fs::read(bench.path("runs")).unwrap();
+    let path = folder.to_str().unwrap();
+    let manifest = manifest(bench.manifest());
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--resume", path]));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.stderr.starts_with("brigade: --resume "), "{ended:?}");
+    assert!(ended.stderr.contains(says), "{ended:?} does not contain {says:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert_eq!(fs::read(folder.join("records.jsonl")).unwrap(), records);
+    assert_eq!(fs::read(bench.path("runs")).unwrap(), runs, "something was run");
+}
+
+#[test]
+fn two_definitions_builds_or_machines_are_not_mixed() {
+    let same = |manifest| manifest;
+    let nothing = |_: &Bench, _: &Path| {};
+    check_refusal(
+        nothing,
+        |manifest| manifest.replace("--max-time 1", "--max-time 2"),
+        "'a' has changed since the run began",
+    );
+    check_refusal(
+        nothing,
+        |manifest| manifest.replace("\"b\"", "\"b --x\""),
+        "suite.toml has no case 'b'",
+    );
+    check_refusal(
+        nothing,
+        |manifest| format!("rules = [{{ words = 'a', needs_cpus = 100000 }}]\n{manifest}"),
+        "case 'a' can no longer run here: it needs 100000 CPUs",
+    );
+    let rebuild = |bench: &Bench, _: &Path| {
+        let mut program = fs::File::options().append(true).open(bench.path("a")).unwrap();
+        program.write_all(b"# another build\n").unwrap();
+    };
+    check_refusal(rebuild, same, "'a' has changed since the run began");
+    let kernel = |_: &Bench, folder: &Path| {
+        edit(folder.join("environment.json"), |json| json["kernel.release"] = "2.4.0".into());
+    };
+    check_refusal(kernel, same, "kernel.release: 2.4.0 → ");
+    let old = |_: &Bench, folder: &Path| {
+        edit(folder.join("run.json"), |json| {
+            json.as_object_mut().unwrap().remove("procedure");
+        });
+    };
+    check_refusal(old, same, "'a' has changed since the run began");
+    let early = |_: &Bench, folder: &Path| fs::remove_file(folder.join("run.json")).unwrap();
+    check_refusal(early, same, "there is no run.json");
+}
+
+/// How often the test below interrupts a run.
+const MOMENTS: usize = 20;
+
+/// The rounds and cases of those runs.
+const ROUNDS: usize = 12;
+const CASES: [&str; 3] = ["a", "b", "c"];
+
+/// Interrupted at any moment, by SIGINT or SIGKILL, a run leaves a folder that
+/// `report` reads and `--resume` completes; no round of a case is lost or run
+/// twice.
+#[test]
+fn a_run_interrupted_at_any_moment_is_completed() {
+    let seed = 20_261_121;
+    let mut rng = Rng::with_seed(seed);
+    let mut in_the_middle = 0;
+    for number in 0..MOMENTS {
+        let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
+        // The moment: after this many records, and a bit more. The last invocation waits for it,
+        // however busy the machine is.
+        let records = rng.usize(0..ROUNDS * CASES.len());
+        let and_then = Duration::from_micros(rng.u64(0..20_000));
+        let last = ROUNDS * CASES.len();
+        let script = format!(
+            "echo run >>runs\n\
+             [ $(wc -l <runs) -lt {last} ] || while [ ! -e go ]; do sleep 0.01; done\n\
+             sleep 0.005; echo '{RECORD}'"
+        );
+        let bench = Bench::new(&CASES, &script);
+        let brigade = start(&bench, &bounded(number));
+        eventually("the moment has come", || lines_of(&bench) >= records);
+        thread::sleep(and_then);
+        send(&brigade, signal);
+        end_of(brigade);
+        fs::write(bench.path("go"), "").unwrap();
+        eventually("its leftovers have ended", || is_free(&bench.path("lock")));
+        let what = format!("{signal} after {records} records and {and_then:?}, seed {seed}");
+        in_the_middle += usize::from(is_completed(&bench, &what));
+    }
+    assert!(in_the_middle >= MOMENTS / 2, "only {in_the_middle} of {MOMENTS} were under way");
+}
+
+/// Whether nobody holds the lock, or there never was one.
+fn is_free(lock: &Path) -> bool {
+    fs::File::open(lock).map_or(true, |file| file.try_lock().is_ok())
+}
+
+/// The flags of a run of so many rounds, bounded by time, too, in turn.
+fn bounded(number: usize) -> Vec<&'static str> {
+    let flags = ["run", "--rounds", "12", "--time", "1000"];
+    if number % 4 < 2 { flags[..3].to_vec() } else { flags.to_vec() }
+}
+
+/// Completes a run; returns whether there was something to complete.
+fn is_completed(bench: &Bench, what: &str) -> bool {
+    let folders = bench.result_folders();
+    let Some(folder) = folders.first().filter(|folder| folder.join("run.json").exists()) else {
+        return false;
+    };
+    let before = rounds_in(folder);
+    let reported = bench.ends(&["report", folder.to_str().unwrap()]);
+    assert_eq!((reported.code, reported.stderr.as_str()), (Some(0), ""), "{what}: {reported:?}");
+    let ended = bench.resumes();
+    assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+    let after = rounds_in(folder);
+    assert_eq!(after[..before.len()], before, "{what}: existing files have changed");
+    let mut times: BTreeMap<(String, u64), usize> = BTreeMap::new();
+    after.into_iter().for_each(|round| *times.entry(round).or_default() += 1);
+    assert_eq!(times.len(), ROUNDS * CASES.len(), "{what}: lost: {times:?}");
+    assert!(times.values().all(|&times| times == 1), "{what}: run twice: {times:?}");
+    before.len() < ROUNDS * CASES.len()
+}
+
+#[test]
+fn a_second_stop_ends_a_program_that_ignores_the_first() {
+    let script = "trap 'touch stopped' INT; touch ready; while :; do sleep 0.01; done";
+    let bench = Bench::new(&["a"], script);
+    let brigade = start(&bench, &["run"]);
+    eventually("the program is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    eventually("the program received the signal", || bench.path("stopped").exists());
+    send(&brigade, Signal::SIGINT);
+    let ended = end_of(brigade);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(bench.records()[0]["signal"], Signal::SIGKILL as i32);
 }

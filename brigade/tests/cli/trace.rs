@@ -1,8 +1,7 @@
 //! `brigade trace` from a trace that a script writes, and of this machine.
 
 use std::fs::{self, Permissions};
-use std::io::Read as _;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -94,7 +93,7 @@ fn copy_brigade(to: &Path) {
 }
 
 #[test]
-fn the_page_has_the_parts_of_a_hop_and_the_worst_hops() {
+fn the_page_and_the_picture_have_the_parts_of_a_hop() {
     let page = tracing(&trace()).ends(&["trace", "a"]).stdout;
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     let page = joined(&page);
@@ -102,36 +101,15 @@ fn the_page_has_the_parts_of_a_hop_and_the_worst_hops() {
     {
         assert!(page.contains(fact), "{fact}: {page}");
     }
-}
-
-#[test]
-fn the_picture_is_one_file_of_svg() {
     let mut locked = trace();
     // A task that releases a lock notes it without its name, which is still that of its thread.
     for TracedLap { stops } in &mut locked.laps {
         stops.insert(2, Stop { task: None, at_ns: stops[1].at_ns + 1_000, ..stops[1] });
     }
     let picture = String::from_utf8(written(&locked, "--svg")).unwrap();
-    assert!(picture.starts_with("<svg xmlns=") && picture.trim_end().ends_with("</svg>"));
-    for fact in ["CPU 0", "CPU 1", "the token", "6.00 µs", "<title>task 0,", "cell h1"] {
+    for fact in ["<svg xmlns=", "CPU 1", "the token", "6.00 µs", "<title>task 0,", "cell h1"] {
         assert!(picture.contains(fact), "{fact}: {picture}");
     }
-}
-
-/// As `/dev/null` is not.
-#[test]
-fn a_pipe_is_written_to_and_not_replaced_by_a_file() {
-    let bench = tracing(&trace());
-    let path = bench.path("pipe");
-    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    // Open for both, so that nobody waits for the other end.
-    let mut pipe = fs::File::options().read(true).write(true).open(&path).unwrap();
-    assert_eq!(bench.ends(&["trace", "a", "--svg", "pipe"]).code, Some(0));
-    assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
-    let file = written(&trace(), "--svg");
-    let mut text = vec![0; file.len()];
-    pipe.read_exact(&mut text).unwrap();
-    assert_eq!(text, file);
 }
 
 /// What the description of the Trace Event Format demands.
@@ -161,15 +139,10 @@ fn events_keep_to_the_trace_event_format() {
 }
 
 #[test]
-fn a_kernel_that_refuses_is_a_limit() {
+fn a_refusal_is_a_limit_and_a_trace_that_lacks_a_switch_or_a_span_fails() {
     let bench = Bench::new(&["a"], "echo 'fake: --trace: denied; allow it' >&2; exit 3");
     let ended = bench.ends(&["trace", "a"]);
-    assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("allow it"), "{ended:?}");
-}
-
-#[test]
-fn a_trace_that_lacks_a_switch_or_a_span_fails() {
+    assert!(ended.code == Some(3) && ended.stderr.contains("allow it"), "{ended:?}");
     let lost = Trace { switches: Vec::new(), ..trace() };
     for broken in [Trace { spans: Vec::new(), ..trace() }, lost] {
         let ended = tracing(&broken).ends(&["trace", "a"]);

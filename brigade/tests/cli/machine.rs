@@ -1,12 +1,65 @@
-//! `brigade advise` on a simulated machine lists settings; `brigade impact` computes the cost of a
-//! program's switches, from a run.
+//! What brigade says about this machine and itself: `brigade limits`, `advise` on a simulated
+//! machine, `impact` from a run; and wrong flags, which are reported on one line with exit code 2.
 
 use std::fs;
 use std::process::Command;
 
+use clap::ValueEnum as _;
+use harness::limits::Kind;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD};
+use crate::bench::{Bench, Ended, RECORD, edit};
+
+/// The output, errors and exit code of `brigade limits` with these flags.
+fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.arg("limits").args(flags);
+    let Ended { code, stdout, stderr } = Ended::from(brigade);
+    (stdout, stderr, code)
+}
+
+/// Only commands, which must be copied whole, may be wider than a terminal.
+#[test]
+fn every_kind_has_a_line_and_a_page() {
+    let lines = limits(&[]);
+    for kind in Kind::value_variants() {
+        assert_eq!(lines.0.matches(&format!("\n{kind} ")).count(), 1, "{kind}: {lines:?}");
+        let (text, complaints, code) = limits(&["--kind", &kind.to_string()]);
+        assert_eq!((complaints.as_str(), code), ("", Some(0)), "{kind}");
+        assert_eq!(text.matches("\n> ").count(), 1, "one limit is first: {text}");
+        for line in text.lines().chain(lines.0.lines()).filter(|line| !line.starts_with("    ")) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
+
+#[test]
+fn tasks_that_do_not_fit_are_refused() {
+    let flags = ["--kind=thread", "--tasks=4294967295"];
+    let (text, complaints, code) = limits(&flags);
+    assert_eq!((code, complaints.lines().count()), (Some(3), 1), "{complaints}");
+    // More than the largest `kernel.pid_max`.
+    assert!(text.contains("kernel.pid_max\n    nothing: use fewer"), "{text}");
+    let kinds = Kind::value_variants().len();
+    for (tasks, answer, expected) in [("4294967295", " NO ", 3), ("1", " yes ", 0)] {
+        let (text, complaints, code) = limits(&["--tasks", tasks]);
+        assert_eq!((code, complaints.as_str()), (Some(expected), ""));
+        assert_eq!(text.matches(answer).count(), kinds, "{text}");
+    }
+    assert_eq!(limits(&["--tasks=0"]).2, Some(2));
+    assert!(!limits(&["--kind=thread", "--tasks=1"]).0.contains("sudo"), "nothing needs raising");
+
+    let report = limits(&[&flags[..], &["--json"]].concat()).0;
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["tasks"], 4_294_967_295_u64);
+    let kind = &report["kinds"][0];
+    let limits = kind["limits"].as_array().expect("limits");
+    assert_eq!(kind["fits"], limits[0]["allows"]);
+    let allows: Vec<_> = limits.iter().filter_map(|limit| limit["allows"].as_u64()).collect();
+    assert!(allows.is_sorted(), "{allows:?}");
+    let maps = limits.iter().find(|limit| limit["resource"] == "maps").expect("a limit of maps");
+    assert_eq!((&maps["name"], &maps["per_task"]), (&"vm.max_map_count".into(), &4.into()));
+}
 
 /// A virtual machine whose CPUs halt, below `machine`.
 const MACHINE: [(&str, &str); 12] = [
@@ -126,46 +179,66 @@ fn a_running_process_is_watched_and_an_ended_one_is_named() {
     let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3"]);
     works.kill().unwrap();
     works.wait().unwrap();
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains(" of CPU time, "), "{ended:?}");
-    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{ended:?}");
-    let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3"]);
-    let gone = format!("brigade: --pid {pid}: there is no such process\n");
-    assert_eq!((ended.code, ended.stderr), (Some(1), gone));
+    assert!(ended.code == Some(0) && ended.stdout.contains(" of CPU time, "), "{ended:?}");
+    for pid in [&pid, "4294967295"] {
+        let ended = ends(&bench, &["impact", "--pid", pid, "--time", "0.3"]);
+        assert!(ended.code == Some(1) && ended.stderr.contains(pid), "{ended:?}");
+    }
 }
 
 #[test]
-fn costs_of_another_machine_are_used_with_a_warning() {
+fn costs_of_another_machine_are_used_with_a_warning_and_missing_ones_are_named() {
     let bench = with_costs();
-    assert_eq!(ends(&bench, &["run"]).code, Some(0));
-    let folder = bench.result_folders().remove(0);
-    let run = folder.to_str().unwrap();
-    let impact = ["impact", "--run", run, "--", "true"];
-    assert_eq!(ends(&bench, &impact).stderr, "");
-    let file = folder.join("environment.json");
-    let mut environment: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    environment["processor.model"] = "Other".into();
-    fs::write(&file, environment.to_string()).unwrap();
-    let ended = ends(&bench, &impact);
-    assert!(ended.code == Some(0) && ended.stderr.contains("another machine, other"), "{ended:?}");
-}
-
-#[test]
-fn a_missing_run_or_command_is_named() {
-    let bench = with_costs();
-    let ended = ends(&bench, &["impact", "--pid", "4294967295"]);
-    assert_eq!(ended.stderr, "brigade: --pid 4294967295: there is no such process\n");
     let ended = ends(&bench, &["impact", "--", "true"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let (_, asked) = ended.stderr.split_once("brigade run ").expect("a command");
-    assert_eq!(asked, "'cheap' 'expensive'\n");
-    let asked = ["run", "cheap", "expensive"];
-    assert_eq!(ends(&bench, &asked).code, Some(0));
-    let ended = ends(&bench, &["impact", "--", "false"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.ends_with("false: exit status: 1\n"), "{ended:?}");
-    let ended = ends(&bench, &["impact", "--", "sh", "-c", "kill -INT $PPID; exit 7"]);
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(ends(&bench, &["impact"]).code, Some(2));
-    assert_eq!(bench.ends(&["impact", "--", "true"]).code, Some(2), "no [impact]");
+    assert!(ended.code == Some(1) && ended.stderr.contains("'cheap' 'expensive'"), "{ended:?}");
+    assert_eq!(ends(&bench, &["run", "cheap", "expensive"]).code, Some(0));
+    for (command, code) in [("exit 1", 1), ("kill -INT $PPID; exit 7", 130)] {
+        let ended = ends(&bench, &["impact", "--", "sh", "-c", command]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+    }
+    let folder = bench.result_folders().remove(0);
+    let impact = ["impact", "--run", folder.to_str().unwrap(), "--", "true"];
+    assert_eq!(ends(&bench, &impact).stderr, "");
+    edit(folder.join("environment.json"), |of| of["processor.model"] = "Other".into());
+    let ended = ends(&bench, &impact);
+    assert!(ended.code == Some(0) && ended.stderr.contains("another machine"), "{ended:?}");
+}
+
+#[test]
+fn wrong_flags_are_reported_on_one_line() {
+    let bench = Bench::new(&["a", "b"], "touch ran");
+    for (arguments, named) in [
+        (&["run", "leters"][..], "did you mean 'letters'?"),
+        (&["check", "x"], "'x'"),
+        (&["run", "--resume", "x", "--seed", "1"], "--seed"),
+        (&["hops"], "'hops' is a group: brigade run hops"),
+        (&["run", "--rounds", "0"], "--rounds"),
+        (&["run", "--rounds", "4294967295"], "--rounds"),
+        (&["run", "--time", "1e300"], "--time"),
+        (&["run", "--name", "a/b"], "--name"),
+        (&["run", "--manifest", "none.toml"], "--manifest"),
+        (&["impact"], "impact"),
+        (&["impact", "--", "true"], "impact"),
+    ] {
+        let ended = bench.ends(arguments);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+        assert!(ended.stderr.starts_with("brigade: ") && ended.stderr.contains(named), "{ended:?}");
+        assert_eq!(ended.stdout, "");
+    }
+    let timeout = "rules = [{ words = '', timeout_seconds = 9223372036854775807 }]\n";
+    let ended =
+        Ended::from(bench.brigade_with(&(timeout.to_owned() + &bench.manifest()), &["run"]));
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+    assert!(!bench.path("ran").exists() && bench.result_folders().is_empty());
+}
+
+#[test]
+fn a_shell_completes_groups_and_cases() {
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    shell.args(["--", "brigade", "run", ""]);
+    shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2");
+    let ended = Ended::from(shell);
+    for name in ["hops", "thread-brigade"] {
+        assert!(ended.stdout.lines().any(|line| line == name), "{ended:?}");
+    }
 }

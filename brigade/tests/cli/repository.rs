@@ -1,0 +1,649 @@
+//! The repository: which layer of the runner may use which (docs/ARCHITECTURE.md), what this binary
+//! contains, programs that a command builds, links and figures in documents, and the scripts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use contract::skip;
+use serde_json::json;
+
+use crate::bench::{Bench, Ended, RECORD, json_in, records_in};
+
+/// The layers of the runner, and the modules that each may use.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("commands", &["exit", "programs", "manifest", "plan", "measure", "store", "judge", "show"]),
+    ("measure", &["exit", "manifest", "store", "programs"]),
+    ("plan", &["exit", "manifest", "store", "judge"]),
+    ("show", &["judge"]),
+    ("judge", &["exit", "manifest", "store"]),
+    ("store", &["exit"]),
+    ("manifest", &["exit"]),
+];
+
+/// A module by its path from the root of its crate: `judge::report`.
+type Sources = BTreeMap<String, String>;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("brigade/ is in the workspace")
+}
+
+/// The modules of the member `name`, each with its code outside of tests.
+fn sources(name: &str) -> Sources {
+    fn visit(folder: &Path, module: &str, found: &mut Sources) {
+        for entry in fs::read_dir(folder).expect("read a folder") {
+            let path = entry.expect("read a folder").path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name in UTF-8");
+            let inner = format!("{module}::{stem}");
+            if path.is_dir() {
+                visit(&path, &inner, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = if ["mod", "lib", "main"].contains(&stem) { module } else { &inner };
+                let text = fs::read_to_string(&path).expect("read a module");
+                found.insert(name.trim_start_matches(':').to_owned(), text);
+            }
+        }
+    }
+    let mut found = Sources::new();
+    visit(&root().join(name).join("src"), "", &mut found);
+    without_tests(found)
+}
+
+/// The code of the modules that are not tests, without comments and the tests at their ends.
+fn without_tests(texts: Sources) -> Sources {
+    let mut tests = BTreeSet::new();
+    for (module, text) in &texts {
+        for declared in text.split("#[cfg(test)]\n").skip(1) {
+            let name = declared.split_once(";\n").and_then(|(line, _)| line.split_once("mod "));
+            let inner = name.map(|(_, name)| format!("{module}::{name}"));
+            tests.extend(inner.map(|inner| inner.trim_start_matches(':').to_owned()));
+        }
+    }
+    let code = |text: &str| {
+        let until_tests = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let lines = until_tests.lines().map(|line| line.split("//").next().unwrap_or_default());
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let kept = texts.into_iter().filter(|(module, _)| !tests.contains(module));
+    kept.map(|(module, text)| (module, code(&text))).collect()
+}
+
+/// The modules that `module`, with this code, uses.
+fn used(module: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
+    let above = |module: &str| module.rsplit_once("::").map_or("", |(above, _)| above).to_owned();
+    let mut found = BTreeSet::new();
+    for (start, word) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if code[..start].ends_with(|c: char| c.is_alphanumeric() || "_:$".contains(c)) {
+            continue;
+        }
+        let mut base = if word == "crate::" { String::new() } else { above(module) };
+        let mut rest = &code[start + word.len()..];
+        while let Some(further) = rest.strip_prefix("super::") {
+            (base, rest) = (above(&base), further);
+        }
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+        let (path, tree) = rest.split_at(end.unwrap_or(rest.len()));
+        // One level of braces: `use crate::judge::{compare, report::Report}`.
+        let inner = tree.strip_prefix('{').and_then(|tree| tree.split('}').next());
+        for name in inner.unwrap_or_default().split(',') {
+            let path = format!("{base}::{path}{}", name.trim());
+            let path = path.trim_start_matches(':').trim_end_matches(':');
+            // The longest prefix that is a module; an item of the root has none.
+            let mut ends = path.rmatch_indices("::").map(|(end, _)| &path[..end]);
+            let known = |path: &&str| sources.contains_key(*path);
+            found.extend(Some(path).filter(known).or_else(|| ends.find(known)).map(str::to_owned));
+        }
+    }
+    found.remove(module);
+    found
+}
+
+fn arrows(sources: &Sources) -> BTreeMap<&str, BTreeSet<String>> {
+    let of = |(module, code): (&'_ String, &String)| used(module, code, sources);
+    sources.iter().map(|source| (source.0.as_str(), of(source))).collect()
+}
+
+/// Uses between layers that are not allowed.
+fn wrong_arrows(sources: &Sources) -> Vec<String> {
+    let layer = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
+    let mut wrong = Vec::new();
+    for (module, used) in arrows(sources) {
+        let Some((own, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer(module)) else {
+            continue;
+        };
+        let is_wrong = |target: &String| target != own && !allowed.contains(&target.as_str());
+        let targets = used.iter().filter(|used| is_wrong(&layer(used)));
+        wrong.extend(targets.map(|target| format!("{module} uses {target}")));
+    }
+    wrong
+}
+
+/// The modules in circles. A folder's `mod.rs` and the modules in it count as one.
+fn circles(sources: &Sources) -> Vec<&str> {
+    let arrows = arrows(sources);
+    let inside = |inner: &str, outer: &str| inner.starts_with(&format!("{outer}::"));
+    let next = |module: &str| -> Vec<&String> {
+        let used = arrows.get(module).into_iter().flatten();
+        used.filter(|used| !inside(used, module) && !inside(module, used)).collect()
+    };
+    let is_in_circle = |from: &&str| {
+        let (mut seen, mut waiting) = (BTreeSet::new(), next(from));
+        while let Some(module) = waiting.pop() {
+            if seen.insert(module) {
+                waiting.extend(next(module));
+            }
+        }
+        seen.iter().any(|module| module == from)
+    };
+    arrows.keys().copied().filter(is_in_circle).collect()
+}
+
+#[test]
+fn arrows_point_one_way_and_form_no_circles() {
+    assert_eq!(wrong_arrows(&sources("brigade")), [""; 0]);
+    assert_eq!(circles(&sources("brigade")), [""; 0]);
+    assert_eq!(circles(&sources("harness")), [""; 0]);
+    let broken = [
+        ("judge::report", "use crate::store::{laps, folder};\nuse crate::show::table;"),
+        ("show::table", "fn f() { crate::judge::report::f(); }"),
+        ("store::folder", "use super::super::commands::run;"),
+        ("store::laps", "//! As crate::show does.\n"),
+        ("commands::run", "use crate::measure::lock::{Lock as L};"),
+        ("measure", "use crate::measure::lock;"),
+        ("measure::lock", "use super::Run;\n#[cfg(test)]\nmod tests { use crate::show::table; }"),
+    ];
+    let broken = broken.map(|(module, text)| (module.to_owned(), text.to_owned()));
+    let broken = without_tests(broken.into_iter().collect());
+    let expected = ["judge::report uses show::table", "store::folder uses commands::run"];
+    assert_eq!(wrong_arrows(&broken), expected);
+    assert_eq!(circles(&broken), ["judge::report", "show::table"]);
+}
+
+/// The folders that the workspace's manifest names as members.
+fn members() -> Vec<String> {
+    let members = manifest("Cargo.toml")["workspace"]["members"].as_array().cloned();
+    let members = members.expect("a list of members");
+    members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
+}
+
+fn manifest(path: &str) -> toml::Table {
+    let text = fs::read_to_string(root().join(path)).expect("read a manifest");
+    text.parse().expect("parse a manifest")
+}
+
+#[test]
+fn programs_depend_on_no_other_program() {
+    let libraries = ["features", "harness", "contract"];
+    let members = members();
+    for member in members.iter().filter(|member| *member != "brigade") {
+        let manifest = manifest(&format!("{member}/Cargo.toml"));
+        assert_eq!(manifest["lints"]["workspace"].as_bool(), Some(true), "{member}");
+        for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let names = manifest.get(table).and_then(|table| table.as_table()).into_iter();
+            let mut others = names.flat_map(|table| table.keys());
+            let is_program =
+                |name: &&String| members.contains(name) && !libraries.contains(&&***name);
+            assert_eq!(others.find(is_program), None, "{member} depends on a program");
+        }
+    }
+}
+
+/// Every crate of these members and its features, as cargo builds them together. Macros run in the
+/// compiler, so their features are not part of a program.
+fn features_of(members: &[&str]) -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--prefix=none"]);
+    cargo.args(["--edges=normal,no-proc-macro", "--format={p} {f}"]).args(members);
+    let output = cargo.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("names in UTF-8");
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+#[test]
+fn every_member_is_built_alone_with_the_same_features() {
+    let together = features_of(&["--workspace"]);
+    for member in members() {
+        let is_plain = ["brigade", "proof"].contains(&&*member);
+        let package = if is_plain { member.clone() } else { format!("brigade-{member}") };
+        let alone = features_of(&["--package", &package]);
+        let otherwise: Vec<&String> = alone.difference(&together).collect();
+        assert!(
+            otherwise.is_empty(),
+            "add to features/Cargo.toml: alone, {member} has {otherwise:#?}"
+        );
+    }
+}
+
+/// `brigade` in an empty folder, without a manifest, a repository or guests.
+fn alone(bench: &Bench, arguments: &[&str]) -> Ended {
+    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    brigade.args(arguments).current_dir(bench.path(""));
+    brigade.env("BRIGADE_LOCK", bench.path("lock")).env("XDG_CACHE_HOME", bench.path("cache"));
+    Ended::from(brigade)
+}
+
+const SHORT: [&str; 6] = ["--tasks", "3", "--iters", "4", "--warmups", "1"];
+
+#[test]
+fn a_contained_program_runs_by_its_name_and_as_a_link() {
+    let bench = Bench::new(&[], "");
+    let ended = alone(&bench, &[&["thread-brigade"], &SHORT[..]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.starts_with("3 tasks, 4 iterations"), "{ended:?}");
+    let help = alone(&bench, &["thread-brigade", "--help"]).stdout;
+    assert!(help.contains("Usage: thread-brigade [OPTIONS]"), "{help}");
+    assert_eq!(alone(&bench, &["thread-brigade", "--nonsense"]).code, Some(2));
+
+    let link = bench.path("thread-brigade");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brigade"), &link).unwrap();
+    let ended = Ended::from(Command::new(link).args(SHORT).output().unwrap());
+    assert!(ended.stdout.starts_with("3 tasks, 4 iterations"), "{ended:?}");
+}
+
+/// This binary contains every program of the suite that needs no build, and runs it under its name.
+#[test]
+fn every_program_of_the_suite_is_contained() {
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
+    let suite: toml::Table = fs::read_to_string(suite).unwrap().parse().unwrap();
+    let programs = suite["programs"].as_table().unwrap();
+    let contained = |table: &toml::Value| table.get("path").or(table.get("build")).is_none();
+    let names: Vec<&String> =
+        programs.iter().filter(|(_, table)| contained(table)).map(|(name, _)| name).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let bench = Bench::new(&[], "");
+    for name in names {
+        let flags = ["--iters=1", "--warmups=0", "--command", "cat /proc/{pid}/comm"];
+        let ended = alone(&bench, &[&[name.as_str()], &flags[..]].concat());
+        assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
+        let shown: String = name.chars().take(15).collect();
+        let mut lines = ended.stdout.lines().chain(ended.stderr.lines());
+        assert!(lines.any(|line| line == shown), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_run_starts_contained_programs_as_processes_of_their_names() {
+    let bench = Bench::new(&["a"], "");
+    let manifest = "[programs]\nthread-brigade = {}\n[[group]]\nname = 'g'\nquestion = 'What?'\n\
+                    cases = ['thread-brigade --tasks 2 --max-time 1']\n";
+    let run = ["run", "--rounds", "1"];
+    let ended = Ended::from(bench.brigade_with(manifest, &run));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let record = &bench.records()[0];
+    assert_eq!(record["command"][0], "thread-brigade");
+    assert_eq!(record["outcome"], "measured");
+    // The program is found under another command, too, in this build or another.
+    let build = env!("CARGO_BIN_EXE_brigade");
+    let under = ["compare", "--rounds", "1", "--results", "r", "--wrap", "env", "--wrap", "nice"];
+    let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, "--bin", build];
+    for words in [&under[..], &builds[..]] {
+        let ended = Ended::from(bench.brigade_with(manifest, words));
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        for folder in fs::read_dir(bench.path(words[4])).unwrap() {
+            assert_eq!(records_in(&folder.unwrap().path())[0]["outcome"], "measured");
+        }
+    }
+    let unknown = manifest.replace("thread-brigade", "thread-brigand");
+    let ended = Ended::from(bench.brigade_with(&unknown, &run));
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("brigade contains no program with this name"), "{ended:?}");
+}
+
+/// The suite and a folder for results are available without a repository.
+#[test]
+fn the_file_alone_measures() {
+    let bench = Bench::new(&[], "");
+    let case = ["thread-switch --via futex --placement same-cpu", "goroutine-brigade"];
+    // Outside the workspace, whose guests it would find.
+    let file = bench.path("brigade");
+    contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
+    let mut brigade = Command::new(file);
+    brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
+    let ended = Ended::from(brigade.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let reason = "goroutine-brigade: skipped: no guests next to brigade";
+    assert!(ended.stdout.contains(reason), "{ended:?}");
+    let folder = fs::read_dir(bench.path("brigade-results")).unwrap().next().unwrap().unwrap();
+    let environment = json_in(folder.path().join("environment.json"));
+    assert!(environment["software.rustc"].as_str().unwrap().starts_with("rustc "), "{environment}");
+    assert!(environment["software.measured_crates.tokio"].is_string(), "{environment}");
+    let page = folder.path().join("report.html");
+    assert!(fs::read_to_string(page).unwrap().contains("thread-switch --via futex"));
+}
+
+/// A bench whose program a tool builds, and a folder for `$PATH` with a `tool`
+/// that is this shell script.
+fn built_by(tool: &str) -> (Bench, String) {
+    let bench = Bench::new(&["a"], "");
+    fs::remove_file(bench.path("a")).unwrap();
+    for folder in ["source", "path"] {
+        fs::create_dir(bench.path(folder)).unwrap();
+    }
+    if !tool.is_empty() {
+        contract::executable::write(&bench.path("path/tool"), format!("#!/bin/sh\n{tool}\n"));
+    }
+    let build = "needs = [{ command = ['tool', 'version'], version = '1.21' }], \
+                 build = { in = 'source', command = ['tool', 'build', '{output}'] }";
+    let manifest = bench.manifest().replace("path = 'a'", build);
+    (bench, manifest)
+}
+
+fn with_its_path(bench: &Bench, manifest: &str, arguments: &[&str]) -> Ended {
+    let mut brigade = bench.brigade_with(manifest, arguments);
+    brigade.env("PATH", bench.path("path"));
+    Ended::from(brigade)
+}
+
+#[test]
+fn cases_of_a_program_that_cannot_be_built_are_skipped_with_the_reason() {
+    let fails = "[ \"$1\" = version ] || { echo trouble; echo undefined: x >&2; exit 1; }";
+    for (tool, reason) in [
+        ("", "tool is not installed"),
+        (fails, "tool cannot build it: undefined: x"),
+        ("echo no cache >&2; exit 1", "no cache"),
+    ] {
+        let (bench, manifest) = built_by(tool);
+        let record = RECORD.replace("\"program\":\"a\"", "\"program\":\"other\"");
+        contract::executable::write(&bench.path("other"), format!("#!/bin/sh\necho '{record}'\n"));
+        let manifest = manifest
+            + "[[group]]\nname = 'h'\nquestion = 'Who?'\ncases = ['other']\n\
+               [programs.other]\npath = 'other'\n";
+        for arguments in [&["run", "--rounds", "1"][..], &["check", "a"]] {
+            let ended = with_its_path(&bench, &manifest, arguments);
+            assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+            assert!(ended.stdout.contains(reason), "{ended:?}");
+        }
+        assert_eq!(bench.records()[0]["outcome"], "measured", "the other is not affected");
+    }
+}
+
+#[test]
+fn a_command_of_the_manifest_builds_a_program_once_unless_it_lies_with_the_guests() {
+    let tool = format!(
+        "[ \"$1\" = version ] && echo 1.26.8 && exit\n\
+         [ \"$PWD\" = \"$(cd -P ../source && pwd)\" ] || exit 9\n\
+         [ \"$1\" = build ] || exit 8\n\
+         printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$2\"\n\
+         /bin/chmod +x \"$2\""
+    );
+    let (bench, manifest) = built_by(&tool);
+    let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!(bench.records()[0]["outcome"], "measured");
+    let mut built = fs::read_dir(bench.path("cache/brigade")).unwrap();
+    assert!(built.next().unwrap().unwrap().path().join("a").exists());
+    assert!(built.next().is_none());
+
+    // An earlier build lies with the guests, so nobody needs its tool.
+    let (bench, manifest) = built_by("");
+    fs::create_dir(bench.path("guests")).unwrap();
+    contract::executable::write(&bench.path("guests/a"), format!("#!/bin/sh\necho '{RECORD}'\n"));
+    let manifest = format!("guests = 'guests'\n{manifest}");
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert_eq!(bench.records()[0]["outcome"], "measured");
+}
+
+#[test]
+fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
+    let git = Command::new("git").current_dir(root()).args(["ls-files", "README.md"]).output();
+    if !git.is_ok_and(|output| !output.stdout.is_empty()) {
+        return skip("figures in documents", "this is no clone of git, which knows recorded runs");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("docs")).unwrap();
+    fs::copy(root().join("README.md"), folder.path().join("README.md")).unwrap();
+    let mut bash = Command::new("bash");
+    bash.arg(root().join(".ci/results")).arg(env!("CARGO_BIN_EXE_brigade")).arg(folder.path());
+    let output = bash.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for file in ["README.md", "docs/RESULTS.md"] {
+        let [old, new] = [root(), folder.path()].map(|of| fs::read_to_string(of.join(file)));
+        assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
+    }
+}
+
+/// Every relative link of a document, and the documents.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let folders = [root().to_owned(), root().join("docs")];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let files = files.map(|entry| entry.unwrap().path());
+    let documents = files.filter(|file| file.extension().is_some_and(|of| of == "md"));
+    let anchor = |heading: &str| -> String {
+        let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+        heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect()
+    };
+    let mut links = 0;
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") || link.contains('\n') {
+                continue;
+            }
+            links += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { document.clone() } else { document.with_file_name(file) };
+            assert!(target.exists(), "{}: {link}", document.display());
+            let is_heading =
+                |line: &str| line.starts_with('#') && anchor(line).replace(' ', "-") == heading;
+            assert!(
+                heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading),
+                "{}: {link}",
+                document.display()
+            );
+        }
+    }
+    assert!(links > 20, "{links}");
+}
+
+/// The long flags in clap's help.
+fn flags_in(help: &str) -> Vec<&str> {
+    let lines = help.lines().filter(|line| line.starts_with("      --") || line.starts_with("  -"));
+    let flags = lines.filter_map(|line| line[line.find("--")?..].split([' ', '[', '=']).next());
+    flags.filter(|flag| !["--help", "--version"].contains(flag)).collect()
+}
+
+/// README lists every command, docs/PROTOCOL.md every exit code, and flags stay few.
+#[test]
+fn the_documents_name_every_command_and_exit_code() {
+    let bench = Bench::printing(RECORD);
+    let document = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (protocol, readme) = (document("docs/PROTOCOL.md"), document("README.md"));
+    let help = bench.ends(&["--help"]).stdout;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // Descriptions continue with more indentation.
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands = commands.filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    let mut flags = 0;
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = bench.ends(&[command, "--help"]).stdout;
+        flags += flags_in(&help).len();
+        assert!(readme.contains(&format!("`brigade {command}")), "README.md lacks {command}");
+        let codes = help.split("Exit codes: ").nth(1).unwrap_or_default();
+        for code in codes.split(", ").filter_map(|code| code.split(' ').next()) {
+            let known = code.parse::<u8>().is_err() || protocol.contains(&format!("\n| {code} | "));
+            assert!(known, "docs/PROTOCOL.md lacks exit code {code}");
+        }
+    }
+    assert!((20..=55).contains(&flags), "{flags} flags");
+}
+
+/// A directory of stubs: tools that precede those in `PATH`, and the release
+/// folder of a build.
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    /// A stage whose cargo builds nothing, without programs.
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().expect("a temporary directory"));
+        stage.write("tools/cargo", "exit 0");
+        stage
+    }
+
+    /// Adds a shell script that has the value of `--tasks` in `$tasks`.
+    fn write(&self, path: &str, body: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("create a directory");
+        let find_tasks = "for word; do [ \"$last\" = --tasks ] && tasks=$word; last=$word; done";
+        contract::executable::write(&path, format!("#!/bin/sh\n{find_tasks}\n{body}\n"));
+    }
+
+    /// Adds a program of the workspace.
+    fn program(self, name: &str, body: &str) -> Self {
+        self.write(&format!("target/release/{name}"), body);
+        self
+    }
+
+    /// Runs a script with the stage's tools first, from another directory.
+    fn run(&self, name: &str, arguments: &[&str]) -> Ended {
+        let tools = self.0.path().join("tools").display().to_string();
+        let path = std::env::var("PATH").expect("a search path");
+        let mut bash = Command::new("bash");
+        bash.arg(root().join("scripts").join(name)).args(arguments).current_dir(self.0.path());
+        bash.env("PATH", format!("{tools}:{path}")).env("TMPDIR", self.0.path());
+        bash.env("CARGO_TARGET_DIR", self.0.path().join("target"));
+        bash.env_remove("RUST_TEST_THREADS");
+        Ended::from(bash)
+    }
+}
+
+impl Ended {
+    /// Asserts a refusal in one line that contains `words`.
+    fn refuses(&self, code: i32, words: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        assert!(self.stderr.contains(words), "{self:?}");
+    }
+
+    /// Asserts success and returns the last line of standard output.
+    fn last_line(&self) -> &str {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout.lines().last().expect("output")
+    }
+}
+
+/// The last line of pmap, with these KiB.
+fn pmap_total(resident: &str) -> String {
+    format!("echo \"total kB $((5000 + tasks)) {resident} 7\"")
+}
+
+/// Prints a record with this time per operation, as `--json` does.
+fn record(ns: &str) -> String {
+    let principal = format!(r#"{{"operation":"hop","ns_per_operation":'"{ns}"'}}"#);
+    let other = r#"{"operation":"other","ns_per_operation":1}"#;
+    let cpu = r#"{"user_ns_per_operation":2}"#;
+    format!(r#"echo '{{"iterations":100,"measurements":[{principal},{other}],"cpu":{cpu}}}'"#)
+}
+
+#[test]
+fn every_script_has_examples_and_refuses_wrong_flags_before_it_builds() {
+    let few = ["--from", "10", "--to", "11", "--step", "1"];
+    for (name, arguments, words) in [
+        ("rss-per-thread.sh", &["--from"] as &[&str], "--from: ''"),
+        ("rss-per-task.sh", &few, "fewer than three counts"),
+        ("sweep-tasks.sh", &["no-such-program"], "'no-such-program'"),
+        ("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'"),
+        ("core-to-core.sh", &["--via", "pipe"], "--via: 'pipe'"),
+        ("core-to-core.sh", &["--cpus", "0"], "two CPUs"),
+        ("compare-commits.sh", &["--base", "main"], "--bin is missing"),
+        ("compare-versions.sh", &["tokio", "1.50.0", "new", "async-brigade"], "'new'"),
+    ] {
+        let stage = Stage::new();
+        stage.write("tools/cargo", "echo built >&2; exit 1");
+        stage.run(name, arguments).refuses(2, words);
+        let help = stage.run(name, &["--help"]);
+        assert_eq!(help.code, Some(0), "{help:?}");
+        assert!(help.stdout.starts_with(&format!("Usage: {name} ")), "{help:?}");
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit codes:"));
+    }
+}
+
+#[test]
+fn each_pair_of_cpus_has_its_median() {
+    // The figure of a pair is the number of its CPUs, as in 12 for 1 and 2.
+    let body =
+        "for word; do [ \"$was\" = --cpus ] && ns=$(echo \"$word\" | tr -d ,); was=$word; done\n";
+    let stage = Stage::new().program("thread-switch", &(body.to_owned() + &record("$ns")));
+    let ended = stage.run("core-to-core.sh", &["--cpus", "1-2,4", "--rounds", "2"]);
+    let table = "cpu\t1\t2\t4\n1\t-\t12\t14\n2\t12\t-\t24\n4\t14\t24\t-\n";
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), table), "{ended:?}");
+}
+
+#[test]
+fn a_verdict_needs_all_three_builds() {
+    let stage = Stage::new();
+    let folder = stage.0.path();
+    let comparison = |verdicts: [&str; 3]| {
+        let case = |(name, verdict): (&str, &str)| {
+            let ratio = json!({ "value": 1.5, "interval": { "low": 1.25, "high": 1.75 } });
+            json!({ "rows": [{ "case": name }], "verdict": verdict, "ratio": ratio })
+        };
+        let cases: Vec<_> = ["a", "b", "c"].into_iter().zip(verdicts).map(case).collect();
+        json!({ "cases": cases }).to_string()
+    };
+    let files = ["1", "2", "3"].map(|name| folder.join(name));
+    for (file, second) in files.iter().zip(["slower", "slower", "unresolved"]) {
+        fs::write(file, comparison(["slower", second, "equal"])).unwrap();
+    }
+    let ended = |fail_on: &str| {
+        let mut python = Command::new("python3");
+        python.arg(root().join("scripts/three-ways.py")).arg(fail_on).args(&files);
+        Ended::from(python)
+    };
+    let (fails, passes) = (ended("slower"), ended("never"));
+    assert_eq!((fails.code, passes.code), (Some(4), Some(0)), "{fails:?}");
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let rows: Vec<Vec<String>> = passes.stdout.lines().skip(2).take(3).map(cells).collect();
+    let verdicts: Vec<&str> = rows.iter().map(|row| &*row[4]).collect();
+    assert_eq!(verdicts, ["slower", "depends on the build", "equal"], "{passes:?}");
+    assert_eq!(rows[0][1], "1.500 [1.250, 1.750]");
+}
+
+#[test]
+fn a_refused_count_ends_the_table_and_the_others_give_the_line() {
+    let body = "[ \"$tasks\" -le 300 ] || { echo 'thread-brigade: too many' >&2; exit 3; }\n";
+    let stage = Stage::new().program("thread-brigade", &(body.to_owned() + &pmap_total("$tasks")));
+    stage.write("tools/pmap", "");
+    let ended = stage.run("rss-per-thread.sh", &[]);
+    ended.refuses(3, "too many");
+    assert_eq!(ended.stdout.lines().count(), 1 + 5 + 2, "{ended:?}");
+    assert!(ended.stdout.contains("over 100 to 300 threads:\n# 1.000 KiB"), "{ended:?}");
+    let too_few = stage.run("rss-per-thread.sh", &["--from", "200", "--step", "100"]);
+    too_few.refuses(3, "too many");
+    assert!(!too_few.stdout.contains('#'), "two counts make no line: {too_few:?}");
+}
+
+#[test]
+fn a_sweep_ends_where_a_limit_refuses() {
+    let body = format!("[ \"$tasks\" -le 50 ] || exit 3\n{}", record("$((1000 + tasks)).5"));
+    let ended =
+        Stage::new().program("thread-brigade", &body).run("sweep-tasks.sh", &["thread-brigade"]);
+    assert_eq!(ended.last_line(), "50\t1050.5\t100");
+    assert!(ended.stdout.starts_with("tasks\tns_per_hop\titerations\n1\t1001.5\t100\n2\t"));
+    assert!(ended.stderr.contains("100 tasks are more than fit"), "{ended:?}");
+}
+
+#[test]
+fn the_ratio_is_that_of_the_medians() {
+    let free_or_pinned = |free: &str, pinned: &str| {
+        format!("if [ -n \"$PINNED\" ]; then ns={pinned}; else ns={free}; fi\n{}", record("$ns"))
+    };
+    let stage = Stage::new()
+        .program("thread-brigade", &free_or_pinned("9000", "3000"))
+        .program("async-brigade", &free_or_pinned("500.5", "500.5"));
+    stage.write("tools/taskset", "shift 2; PINNED=1 exec \"$@\"");
+    let ended = stage.run("pinned-vs-free.sh", &["--rounds", "2"]);
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    assert_eq!(lines[1], "1\tthread-brigade\tfree\t9000.0");
+    assert_eq!(lines[5], "2\tthread-brigade\tpinned\t3000.0", "the next round starts pinned");
+    let expected = "# thread-brigade: median 9000 ns free, 3000 ns pinned, free / pinned 3.00";
+    assert_eq!(lines[9], expected);
+    assert!(lines[10].ends_with("free / pinned 1.00"), "{ended:?}");
+}
