@@ -1,11 +1,17 @@
-//! The command line.
+//! The command line, and its completion by a shell: `source <(COMPLETE=bash brigade)`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 use harness::limits::Kind;
 
 use crate::commands::output;
@@ -13,6 +19,7 @@ use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::programs;
+use crate::store::results::SavedRun;
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -403,7 +410,7 @@ pub fn read() -> Result<Cli, clap::Error> {
         false => arg,
     };
     let mut command = Cli::command().mut_args(numbers).mut_subcommands(|of| of.mut_args(numbers));
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let matches = command.try_get_matches_from_mut(env::args_os())?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
@@ -425,13 +432,56 @@ pub fn explain(error: &clap::Error) -> Exit {
         output::warn(&format!("'{name}' is a group: brigade run {name}"));
         return Exit::Usage;
     }
-    let named = std::env::args().nth(1).unwrap_or_default();
+    let named = env::args().nth(1).unwrap_or_default();
     let help = match Cli::command().find_subcommand(&named) {
         Some(_) => format!("brigade {named} --help"),
         None => "brigade --help".to_owned(),
     };
     output::warn(&format!("{} (try '{help}')", harness::flags::reason(error)));
     Exit::Usage
+}
+
+/// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
+pub fn complete() {
+    let own = || completed(Cli::command());
+    let command =
+        || programs::names().map(clap::Command::new).fold(own(), clap::Command::subcommand);
+    CompleteEnv::with_factory(command).complete();
+}
+
+/// A command whose arguments have values from the manifest and the saved runs, by the names of
+/// their fields.
+fn completed(command: clap::Command) -> clap::Command {
+    let with_values = |arg: Arg| match arg.get_id().as_str() {
+        "names" => {
+            arg.add(ArgValueCandidates::new(|| groups().into_iter().chain(cases()).collect()))
+        }
+        "case" | "cases" => arg.add(ArgValueCandidates::new(cases)),
+        "folders" | "others" | "resume" | "run" | "runs" => arg.add(ArgValueCompleter::new(runs)),
+        _ => arg,
+    };
+    command.mut_args(with_values).mut_subcommands(|of| of.mut_args(with_values))
+}
+
+fn groups() -> Vec<CompletionCandidate> {
+    let suite = Manifest::load(None).unwrap_or_default();
+    suite.groups.iter().map(|group| CompletionCandidate::new(&group.name)).collect()
+}
+
+fn cases() -> Vec<CompletionCandidate> {
+    let suite = Manifest::load(None).unwrap_or_default();
+    suite.cases.iter().map(|case| CompletionCandidate::new(&case.name)).collect()
+}
+
+/// Folders of runs, latest first, or those below the path typed so far.
+fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    let suite = Manifest::load(None).unwrap_or_default();
+    let here = env::current_dir().unwrap_or_default();
+    let runs = SavedRun::latest_first(&suite.results(), None).into_iter();
+    let runs = runs.map(|run| run.strip_prefix(&here).map_or(run.clone(), Path::to_owned));
+    let begins = |run: &Path| run.to_string_lossy().starts_with(&*current.to_string_lossy());
+    let found: Vec<_> = runs.filter(|run| begins(run)).map(CompletionCandidate::new).collect();
+    if found.is_empty() { PathCompleter::dir().complete(current) } else { found }
 }
 
 #[cfg(test)]

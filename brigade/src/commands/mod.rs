@@ -4,7 +4,6 @@
 mod advise;
 mod check;
 mod compare;
-mod completion;
 mod flags;
 mod impact;
 mod limits;
@@ -27,7 +26,7 @@ use flags::{Cli, Command, RunCommand};
 /// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
-        completion::complete();
+        flags::complete();
         match flags::read() {
             Ok(cli) => dispatch(cli),
             Err(error) => Ok(flags::explain(&error)),

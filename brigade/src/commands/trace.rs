@@ -16,7 +16,7 @@ use crate::exit::{Exit, Interrupted};
 use crate::judge::statistics::median;
 use crate::judge::trace::Blame;
 use crate::manifest::Case;
-use crate::manifest::program::Form;
+use crate::manifest::tables::Form;
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;

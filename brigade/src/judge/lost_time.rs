@@ -216,45 +216,40 @@ mod tests {
         (share * 1000.0).round() / 1000.0
     }
 
+    /// The CPU time that a program used itself, in ms, that of others by ticks in every other process,
+    /// and the shares that others took and that nobody explains.
     #[test]
-    fn on_a_quiet_machine_nothing_is_taken() {
-        let quiet = processes(|_, _| {}).unwrap();
-        assert_eq!(rounded(quiet.share()), 0.0);
-    }
-
-    /// Each process loses far less than two clock ticks.
-    #[test]
-    fn taking_a_tenth_is_detected_in_short_processes() {
-        let found = processes(|index, of| {
-            let record = of.record.as_mut().unwrap();
-            own(record, 45.0);
-            // Every other process sees a tick.
-            record.interference.others_cpu_ns = Some([10_000_000, 0][index % 2]);
-        });
-        let found = found.unwrap();
-        assert_eq!((found.others.map(rounded), rounded(found.unexplained)), (Some(0.1), 0.0));
-        assert!(found.share() > NOTABLE);
-    }
-
-    #[test]
-    fn a_program_that_may_wait_is_judged_by_ticks() {
-        let with = |others: i64| {
+    fn time_that_others_used_or_that_nobody_explains_is_lost() {
+        let ticks = |even: i64, odd: i64| Some([even, odd].map(|ms| ms * 1_000_000));
+        for (own_ms, cpus, others_ms, others, unexplained) in [
+            (50.0, 1, ticks(0, 0), Some(0.0), 0.0),
+            // Each process loses far less than two clock ticks.
+            (45.0, 1, ticks(10, 0), Some(0.1), 0.0),
+            (5.0, 1, ticks(0, 0), Some(0.0), 0.9),
+            (5.0, 1, None, Some(0.9), 0.0),
+            // A program that may wait is judged by ticks.
+            (50.0, 2, ticks(10, -10), Some(0.0), 0.0),
+            (50.0, 2, ticks(40, 20), Some(0.3), 0.0),
+        ] {
             let found = processes(|index, of| {
                 let record = of.record.as_mut().unwrap();
-                record.affinity = vec![0, 1];
-                record.interference.others_cpu_ns =
-                    Some(others + [10_000_000, -10_000_000][index % 2]);
+                own(record, own_ms);
+                record.affinity = (0..cpus).collect();
+                record.interference.others_cpu_ns = others_ms.map(|of| of[index % 2]);
             });
-            found.unwrap()
-        };
-        assert!(with(0).share() <= NOTABLE);
-        let busy = with(30_000_000);
-        assert_eq!(busy.others.map(rounded), Some(0.3));
-        assert!(busy.resolution < 0.1, "{busy:?}");
+            let found = found.unwrap();
+            let shares = (found.others.map(rounded), rounded(found.unexplained));
+            assert_eq!(shares, (others, unexplained), "{own_ms} {others_ms:?}: {found:?}");
+            assert_eq!(found.share() > NOTABLE, others > Some(0.0) || unexplained > 0.0);
+        }
+        assert_eq!(
+            processes(|_, of| of.record.as_mut().unwrap().interference.wall_ns = None),
+            None
+        );
     }
 
     #[test]
-    fn throttled_or_stopped_time_is_not_unexplained() {
+    fn throttled_stopped_or_overlong_time_is_not_that_of_others() {
         let found = processes(|_, of| {
             let record = of.record.as_mut().unwrap();
             own(record, 20.0);
@@ -266,23 +261,8 @@ mod tests {
         assert_eq!((rounded(found.throttled), rounded(found.stopped)), (0.3, 0.2));
         assert_eq!(found.throttled_periods, Some([12, 24]));
         assert_eq!(rounded(found.share()), 0.6, "and others used the rest, as far as ticks show");
-    }
-
-    #[test]
-    fn time_that_a_busy_program_lost_and_nobody_used_is_unexplained() {
-        let found = processes(|_, of| own(of.record.as_mut().unwrap(), 5.0)).unwrap();
-        assert!(found.unexplained > 0.7, "{found:?}");
-        let unknown = processes(|_, of| {
-            let record = of.record.as_mut().unwrap();
-            own(record, 5.0);
-            record.interference.others_cpu_ns = None;
-        });
-        assert_eq!(unknown.unwrap().others.map(rounded), Some(0.9));
-    }
-
-    #[test]
-    fn a_lap_far_longer_than_the_others_is_unexplained() {
-        let with = |longest_ms: u64| {
+        // A lap far longer than the others.
+        for (longest_ms, unexplained) in [(300, 0.857), (99, 0.0)] {
             let found = processes(|_, of| {
                 let record = of.record.as_mut().unwrap();
                 record.affinity = vec![0, 1];
@@ -290,14 +270,7 @@ mod tests {
                 record.measurements[0].max_ns = longest_ms * 1_000_000;
                 record.measurements[0].p50_ns = 50_000;
             });
-            rounded(found.unwrap().unexplained)
-        };
-        assert_eq!((with(300), with(99)), (0.857, 0.0));
-    }
-
-    #[test]
-    fn without_a_span_nothing_is_known() {
-        let found = processes(|_, of| of.record.as_mut().unwrap().interference.wall_ns = None);
-        assert_eq!(found, None);
+            assert_eq!(rounded(found.unwrap().unexplained), unexplained);
+        }
     }
 }

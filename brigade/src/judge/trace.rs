@@ -592,13 +592,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn quantiles_are_of_the_nearest_rank() {
-        assert_eq!(quantile([], 0.5), 0);
-        assert_eq!(quantile([3, 1, 2], 0.5), 2);
-        assert_eq!(quantile(1..=100, 0.99), 99);
-    }
-
     proptest! {
         /// The pieces of any records tile the hop.
         #[test]

@@ -6,7 +6,7 @@ use clap::ValueEnum as _;
 pub use harness::placement::Policy as Placement;
 use serde::Deserialize;
 
-use super::program::TaskKind;
+use super::tables::TaskKind;
 
 /// Flags that decide how long a case measures, not what: they are in no name.
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];

@@ -10,7 +10,7 @@ use harness::cpus;
 use harness::limits::{self, Kind, Need};
 use harness::system_files::{SystemFiles, recordable};
 
-use crate::manifest::program::{Source, Tool};
+use crate::manifest::tables::{Source, Tool};
 use crate::manifest::{Case, Manifest};
 use crate::measure::process;
 use crate::measure::process::last_line;

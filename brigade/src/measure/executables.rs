@@ -14,7 +14,7 @@ use std::{fs, io};
 use anyhow::{Context, bail};
 
 use crate::exit::{Interrupted, UsageError};
-use crate::manifest::program::{Build, Program, Source};
+use crate::manifest::tables::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::Signals;

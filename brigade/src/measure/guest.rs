@@ -446,13 +446,10 @@ mod tests {
     fn malformed_laps_are_refused_with_the_reason() {
         for (from, to, reason) in [
             ("1.0", "2.0", "their version is 2.0, but this reader knows 1.x"),
-            ("\"form\":\"laps\"", "\"form\":\"record\"", "unknown variant `record`"),
             ("\"program\":\"p\",", "", "missing field `program`"),
             ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
             ("80,100,120", "", "'iteration': has 0 laps of 4 operations"),
             ("80", "1000000000000001", "'iteration': has a lap of 1000000000000001 ns, more"),
-            ("80", "-80", "invalid value: integer `-80`"),
-            ("80", "80.5", "invalid type: floating point"),
             ("\"operations\":4", "\"operations\":0", "'iteration': has 3 laps of 0 operations"),
         ] {
             assert!(LAPS.contains(from), "{from}");

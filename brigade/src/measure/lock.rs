@@ -100,29 +100,7 @@ fn holder(file: &File) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-    use std::thread;
-
     use super::*;
-
-    #[test]
-    fn a_second_holder_names_the_first_and_waits_for_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE_NAME);
-        let held = Lock::take_at(&path, |_| panic!("nobody has it")).unwrap();
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o666, "every user can take the next turn");
-        let (sender, receiver) = mpsc::channel();
-        thread::scope(|scope| {
-            let second = scope.spawn(|| {
-                Lock::take_at(&path, |line| sender.send(line.to_owned()).unwrap()).map(drop)
-            });
-            let line = receiver.recv().unwrap();
-            assert!(line.contains(&format!("process {} (", std::process::id())), "{line}");
-            assert!(!second.is_finished());
-            drop(held);
-        });
-    }
 
     #[test]
     fn the_variable_names_the_file_and_an_empty_one_names_none() {

@@ -529,13 +529,4 @@ mod tests {
             assert_eq!(capture.finish().unwrap(), kept);
         }
     }
-
-    #[test]
-    fn an_ended_stream_is_no_longer_polled() {
-        let (mut capture, writer) = captured(Keep::First, 5);
-        drop(writer);
-        assert!(capture.fd().is_some());
-        capture.read_some().unwrap();
-        assert!(capture.fd().is_none());
-    }
 }

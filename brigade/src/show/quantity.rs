@@ -167,22 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_three_digits() {
-        let pairs = [
-            (0.0, "0.00"),
-            (-0.001, "0.00"),
-            (0.3, "0.30"),
-            (9.994, "9.99"),
-            (9.996, "10.0"),
-            (99.96, "100"),
-            (-12.34, "-12.3"),
-            (1234.4, "1234"),
-            (12_000.0, "12000"),
-        ];
-        check(three_digits, &pairs);
-    }
-
-    #[test]
     fn a_duration_is_shown_in_the_unit_that_keeps_it_below_a_thousand() {
         let pairs = [
             (0.3, "0.30 ns"),

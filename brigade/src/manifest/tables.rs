@@ -1,0 +1,240 @@
+//! What the manifest says of a program (its file, its needs, and the form of its output), and what
+//! reports, `brigade advise` and `brigade impact` ask of the cases.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use harness::limits::Kind;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// A program that measures one thing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct Program {
+    path: Option<PathBuf>,
+    build: Option<Build>,
+    /// A command that runs the file, such as `python3`; empty for a binary.
+    #[serde(default)]
+    pub interpreter: Vec<String>,
+    /// The form of its output.
+    #[serde(default)]
+    pub form: Form,
+    /// Tools that must be installed.
+    #[serde(default)]
+    pub needs: Vec<Tool>,
+    /// The kind of its tasks, if the runner must check their limits.
+    pub tasks: Option<Kind>,
+    /// The kind of its tasks in reports, unless a case overrides it; `None` if nothing is handed
+    /// over or created.
+    pub kind: Option<TaskKind>,
+    /// Flags that make no difference, since the program has them anyway.
+    #[serde(default)]
+    pub defaults: String,
+    /// The flags with which `brigade check` runs it.
+    pub check: Option<String>,
+}
+
+impl Program {
+    /// The origin of its file.
+    pub fn source(&self) -> Source<'_> {
+        match (&self.path, &self.build) {
+            (Some(path), _) => Source::Path(path),
+            (None, Some(build)) => Source::Built(build),
+            (None, None) => Source::Contained,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+        let program = Self::deserialize(table)?;
+        let built = program.build.iter().map(|build| &build.command);
+        let mut commands = built.chain(program.needs.iter().map(|tool| &tool.command));
+        if program.path.is_some() && program.build.is_some() {
+            Err(D::Error::custom("a program has either `path` or `build`"))
+        } else if commands.any(Vec::is_empty) {
+            Err(D::Error::custom("a `command` needs at least one word"))
+        } else {
+            Ok(program)
+        }
+    }
+}
+
+/// The kind of a case's tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKind {
+    /// A kernel thread.
+    Thread,
+    /// A task of an async runtime.
+    AsyncTask,
+    /// A coroutine with its own stack.
+    Coroutine,
+    /// A goroutine.
+    Goroutine,
+    /// A process.
+    Process,
+    /// None: only the I/O or the work, to be subtracted.
+    Alone,
+}
+
+/// The origin of a program's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// This binary, which contains the program.
+    Contained,
+    /// An existing file; relative to the folder of guests.
+    Path(&'a Path),
+    /// A file that a command builds.
+    Built(&'a Build),
+}
+
+/// How to build a file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// The folder to build in, relative to that of guests.
+    #[serde(rename = "in")]
+    pub folder: PathBuf,
+    /// The command; the word `{output}` is replaced by the path of the file.
+    pub command: Vec<String>,
+}
+
+/// The form of a program's output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// A complete record.
+    #[default]
+    Record,
+    /// Laps; the runner builds the record.
+    Laps,
+}
+
+/// A tool that must be installed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// The command that prints its version.
+    pub command: Vec<String>,
+    /// The oldest suitable version, such as `1.21`.
+    pub version: Option<String>,
+}
+
+/// A figure of one case, or of one case divided by another or minus it, paired by round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureSpec {
+    /// Its description; by default the names of the cases.
+    pub text: Option<String>,
+    /// The case's name.
+    pub case: String,
+    /// The measurement's name; by default the case's figure.
+    pub measurement: Option<String>,
+    /// The case to divide by.
+    pub over: Option<String>,
+    /// The case to subtract.
+    pub minus: Option<String>,
+}
+
+impl FigureSpec {
+    /// The case that it is compared with.
+    pub fn other(&self) -> Option<&str> {
+        self.over.as_deref().or(self.minus.as_deref())
+    }
+
+    pub(super) fn cases_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        [&mut self.case].into_iter().chain(&mut self.over).chain(&mut self.minus)
+    }
+}
+
+/// A part of the first screen: one activity and its costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScreenSpec {
+    /// The activity, such as `CREATE`.
+    pub heading: String,
+    /// What one figure measures, such as `one hop`.
+    pub of: String,
+    /// Blocks of rows that are compared with one another.
+    pub blocks: Vec<BlockSpec>,
+}
+
+/// Rows of the first screen that are divided by one of them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSpec {
+    /// What the rows have in common; empty if the heading says it.
+    #[serde(default)]
+    pub name: String,
+    /// The case that the others are divided by.
+    pub reference: String,
+    /// The rows.
+    pub rows: Vec<FigureSpec>,
+}
+
+/// A sentence of the first screen about a ratio.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentenceSpec {
+    /// The sentence, with `{}` for the ratio.
+    pub text: String,
+    /// The case to divide.
+    pub case: String,
+    /// The case to divide by.
+    pub over: String,
+    /// The ratio that a reader would guess.
+    pub guess: f64,
+    /// Whether it comes before others, however unsurprising.
+    #[serde(default)]
+    pub first: bool,
+}
+
+impl SentenceSpec {
+    /// Its ratio.
+    pub fn ratio(&self) -> FigureSpec {
+        let (case, over) = (self.case.clone(), Some(self.over.clone()));
+        FigureSpec { case, over, ..FigureSpec::default() }
+    }
+}
+
+/// A cost that a setting can affect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// Waking a sleeping CPU.
+    Waking,
+    /// Switches and system calls.
+    Switching,
+    /// Creating threads and processes.
+    Creation,
+}
+
+/// The cases that show each cost, for `brigade advise`.
+pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
+
+/// The cases with the cost of a switch, for `brigade impact`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImpactPlan {
+    /// The cheapest switch.
+    pub lowest: String,
+    /// The most expensive switch.
+    pub highest: String,
+    /// The most expensive switch with the CPUs kept awake.
+    pub awake: Option<String>,
+    /// The most expensive switch on one CPU.
+    pub pinned: Option<String>,
+}
+
+impl ImpactPlan {
+    /// All of its cases, by key.
+    pub fn cases(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let needed = [("lowest", Some(&self.lowest)), ("highest", Some(&self.highest))];
+        let others = [("awake", self.awake.as_ref()), ("pinned", self.pinned.as_ref())];
+        needed.into_iter().chain(others).filter_map(|(key, case)| Some((key, case?)))
+    }
+}
