@@ -33,7 +33,8 @@ use crate::store::results::{self, Folder, Procedure, RunDescription};
 /// output cannot be written. A failing program is a result, not an error.
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let RunCommand { names, flags } = args;
-    let manifest = flags.programs.manifest()?;
+    let mut manifest = flags.programs.manifest()?;
+    manifest.admit(names);
     let chosen = manifest.chosen(names)?;
     let results = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&results)?;

@@ -37,7 +37,8 @@ const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
 /// When the flags or the manifest are wrong, the kernel refuses, the program fails, records were
 /// lost, or something cannot be written.
 pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.programs.manifest()?;
+    let mut manifest = flags.programs.manifest()?;
+    manifest.admit(std::slice::from_ref(&flags.case));
     let case = manifest.chosen(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest)?;
     let binaries = session.binaries(&[case])?;

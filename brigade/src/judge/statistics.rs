@@ -269,7 +269,7 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     //! Compares the statistics with `SciPy`, and verifies by simulation what their intervals promise.
     //! Every simulation has a seed and so repeats exactly. `cargo test -p brigade statistics::tests --
     //! --nocapture` prints the tables.

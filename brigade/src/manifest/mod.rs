@@ -268,6 +268,16 @@ impl Manifest {
         cases.filter(|case| self.screen.is_empty() || names.contains(&case.name)).collect()
     }
 
+    /// Adds the cases with these command lines that no group has.
+    pub fn admit(&mut self, lines: &[String]) {
+        for line in lines {
+            let is_known = self.groups.iter().any(|group| group.name == *line);
+            if let (false, Err(_), Ok(case)) = (is_known, self.case(line), self.parsed(line)) {
+                self.cases.push(case);
+            }
+        }
+    }
+
     /// The cases of these groups and with these command lines, each once, in the manifest's order;
     /// the default ones without any.
     ///

@@ -40,7 +40,8 @@ const MOST_FAILURES: usize = 3;
 /// As [`super::compare`].
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let variants = Variant::both(flags)?;
-    let manifest = flags.programs.manifest()?;
+    let mut manifest = flags.programs.manifest()?;
+    manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
     let parent = flags.results.clone().unwrap_or_else(|| manifest.results());
     results::check_writable(&parent)?;
