@@ -282,10 +282,11 @@ def check_json(check, run, report):
         # Of all phases together, so not on the rows of single ones.
         if row["cpu_ns"] is not None:
             check.same(f"{where} cpu", row["cpu_ns"], case.sum_of("cpu", *CPU))
-            # A wake-up is timed from when it was due: others run meanwhile.
+            # A wake-up is timed from when it was due: others run meanwhile. Both are medians, of
+            # different rounds.
             one_cpu = (row["parameters"].get("placement") == "same-cpu" and row["unit"] != "bytes"
                        and row["operation"] != "wake-up")
-            if one_cpu and row["cpu_ns"] > 1.02 * row["figure"]["value"]:
+            if one_cpu and row["cpu_ns"] > 1.05 * row["figure"]["value"]:
                 check.faults.append(f"{where}: more CPU time than time on one CPU: {row['cpu_ns']}")
         if row["switches"] is not None:
             check.same(f"{where} switches", row["switches"], case.sum_of("switches", *SWITCHES))

@@ -225,7 +225,7 @@ mod tests {
             (50.0, 1, ticks(0, 0), Some(0.0), 0.0),
             // Each process loses far less than two clock ticks.
             (45.0, 1, ticks(10, 0), Some(0.1), 0.0),
-            (5.0, 1, ticks(0, 0), Some(0.0), 0.9),
+            (5.0, 1, ticks(0, 0), Some(0.1), 0.8),
             (5.0, 1, None, Some(0.9), 0.0),
             // A program that may wait is judged by ticks.
             (50.0, 2, ticks(10, -10), Some(0.0), 0.0),

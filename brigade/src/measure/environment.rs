@@ -518,6 +518,7 @@ mod tests {
             ("sys/devices/system/node/node0/cpulist", "0-3\n"),
             ("sys/devices/system/node/node1/cpulist", "\n"),
             (&format!("{cpu}/vulnerabilities/meltdown"), "Mitigation: PTI\n"),
+            (&format!("{cpu}/cpuidle/current_driver"), "haltpoll\n"),
             ("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000\n"),
             (&format!("{cpu}/cpu0/cpuidle/state0/name"), "POLL\n"),
             (&format!("{cpu}/cpu0/cpuidle/state0/latency"), "0\n"),

@@ -195,16 +195,20 @@ pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
 }
 
 fn spawned(mut brigade: Command) -> Child {
-    // In a background job SIGINT is ignored, and one that arrives before brigade handles it would
-    // be lost.
+    heed_interrupts(&mut brigade);
+    brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// In a background job SIGINT is ignored, and one that arrives before a process handles it would be
+/// lost.
+pub fn heed_interrupts(command: &mut Command) {
     let reset = || {
         // SAFETY: the default action calls nothing.
         unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }?;
         Ok(())
     };
     // SAFETY: between fork and exec, this makes one system call.
-    unsafe { brigade.pre_exec(reset) };
-    brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    unsafe { command.pre_exec(reset) };
 }
 
 pub fn send(child: &Child, signal: Signal) {

@@ -16,6 +16,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::bench::heed_interrupts;
+
 const GO: &str = "goroutine-brigade";
 const PYTHON: &str = "python-brigade";
 const PYTHON_TASKS: &str = "python-tasks";
@@ -167,6 +169,7 @@ fn measuring(name: &str, subcommand: Option<&str>) -> Option<Child> {
     words.extend(subcommand.map(str::to_owned));
     let endless = ["--tasks", "50", "--iters", "1000000", "--max-time", "60"];
     let mut command = process(&words, &endless);
+    heed_interrupts(&mut command);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
     let mut mark = [0; 10];
     child.stdout.as_mut().expect("piped").read_exact(&mut mark).expect("a mark");
