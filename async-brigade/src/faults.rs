@@ -4,15 +4,13 @@
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use ::compio::fs::pipe;
-use ::compio::io::{AsyncRead as _, AsyncWriteExt as _};
 use harness::runtime::AsyncRuntime;
 use harness::{Bench, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::runtime::Builder;
 
-use crate::{compio, tokio_tasks};
+use crate::tokio_tasks;
 
 /// Whether the task ends now, or how it fails.
 type Fault = fn() -> io::Result<bool>;
@@ -59,27 +57,4 @@ fn on_tokio_a_task_that_misbehaves_is_named_and_ends_the_run() {
             runtime.drive(tokio_tasks::brigade(kind, bench.clone(), open, relay))
         });
     }
-}
-
-#[test]
-fn on_compio_a_task_that_misbehaves_is_named_too() {
-    let Ok(runtime) = ::compio::runtime::Runtime::new() else {
-        return println!("SKIPPED: compio: there is no io_uring");
-    };
-    check(|bench, fault, tasks| {
-        let relay = |_, mut upstream: pipe::Receiver, mut downstream: pipe::Sender| {
-            let task = tasks.fetch_add(1, Relaxed);
-            async move {
-                for passed in 0.. {
-                    let (read, token) = upstream.read([0]).await.into();
-                    if read? == 0 || misbehave(fault, task, passed)? {
-                        break;
-                    }
-                    downstream.write_all(token).await.0?;
-                }
-                Ok(())
-            }
-        };
-        runtime.block_on(compio::brigade(bench, pipe::anonymous, relay))
-    });
 }

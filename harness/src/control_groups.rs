@@ -154,36 +154,6 @@ impl Group {
 mod tests {
     use super::*;
 
-    const MOUNTS: &str = "\
-31 22 0:26 / /sys/fs/cgroup rw shared:9 - tmpfs tmpfs rw,mode=755
-32 31 0:27 / /sys/fs/cgroup/pids rw,relatime shared:10 - cgroup cgroup rw,pids
-33 31 0:28 /box /sys/fs/cgroup/memory rw shared:11 - cgroup cgroup rw,memory
-34 31 0:29 / /sys/fs/cgroup/unified rw shared:12 - cgroup2 cgroup2 rw
-";
-
-    /// In both hierarchies, below a partial mount, and outside the namespace.
-    #[test]
-    fn every_ancestor_that_is_mounted_is_found() {
-        for (controller, membership, expected) in [
-            (
-                "pids",
-                "8:pids:/a/b\n4:memory:/x\n0::/u\n",
-                &["pids/a/b/", "pids/a/", "pids/", "unified/u/", "unified/"][..],
-            ),
-            ("memory", "4:memory:/box/job\n", &["memory/job/", "memory/"]),
-            ("memory", "4:memory:/elsewhere\n", &[]),
-            ("pids", "0::/../system/box\n", &["unified/"]),
-        ] {
-            let files = SystemFiles::simulated(&[
-                ("proc/self/cgroup", membership),
-                ("proc/self/mountinfo", MOUNTS),
-            ]);
-            let found = of_process(&files, controller).into_iter().map(|group| group.path(""));
-            let expected = expected.iter().map(|folder| format!("sys/fs/cgroup/{folder}"));
-            assert!(found.eq(expected), "{membership}");
-        }
-    }
-
     #[test]
     fn memory_is_read_from_the_files_of_the_groups_version() {
         let folder = "sys/fs/cgroup/memory".to_owned();

@@ -155,38 +155,3 @@ fn neighbours_line(neighbours: &[Distance]) -> String {
     });
     format!("neighbours: {}\n", found.collect::<Vec<_>>().join(", "))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_a_few_lines() {
-        let record = serde_json::json!({
-            "schema_version": "1.0", "program": "brigade", "version": "0.1.0", "parameters": {},
-            "tasks": 500, "tokens": 1, "iterations": 10_000, "warmups": 100, "complete": true,
-            "ended_by": "max-time", "error": null, "affinity": [0, 1], "interference": {},
-            "measurements": [{
-                "name": "iteration", "operation": "hop", "operations": 501, "count": 10_000,
-                "mean_ns": 1_794_500.0, "stddev_ns": 82_016.25, "min_ns": 1_600_000,
-                "p50_ns": 1_780_000, "p90_ns": 1_900_000, "p99_ns": 2_100_000, "p999_ns": 2_500_000,
-                "max_ns": 3_000_000, "ns_per_operation": 3_582.0, "ns_per_task": 3_589.0,
-                "histogram": "",
-            }],
-            "cpu": {"user_ns_per_operation": 3_000.0, "system_ns_per_operation": 2_000.0},
-            "switches": {"voluntary_per_operation": 1.0, "involuntary_per_operation": 0.0625,
-                "expected_per_operation": 1.0, "migrations": 12, "cross_cpu_share": 0.0215},
-            "memory": {"rss_bytes": 12 << 20, "peak_rss_bytes": 1, "virtual_bytes": 600 << 20},
-        });
-        let record: Record = serde_json::from_value(record).expect("a record");
-        insta::assert_snapshot!(summary(&record), @r"
-        500 tasks, 10000 iterations (--max-time reached):
-        mean 1.794ms per iteration, stddev 82.016µs (3.589µs per task per iter)
-          min 1.600ms, p50 1.780ms, p90 1.900ms, p99 2.100ms, max 3.000ms
-        per hop: 3.582µs: 3.000µs user, 2.000µs kernel, 1.418µs overlapped
-        switches per hop: 1.000 voluntary, 0.062 involuntary (1 expected)
-        hops between CPUs: 2.1 %, 12 migrations
-        memory: 12.0 MiB resident, 600.0 MiB virtual
-        ");
-    }
-}

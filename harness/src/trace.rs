@@ -474,9 +474,6 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
 
 #[cfg(test)]
 mod tests {
-    use perf_event_open::sample::record::ctx::CtxSwitch;
-    use perf_event_open::sample::record::lost::LostRecords;
-    use perf_event_open::sample::record::{RecordId, Task};
 
     use super::*;
 
@@ -491,30 +488,6 @@ mod tests {
         }
         let committed = fs::read_to_string(SCHEMA_FILE).expect("the committed schema");
         assert!(committed == schema, "run UPDATE_SCHEMA=1 cargo test -p brigade-harness");
-    }
-
-    #[test]
-    fn records_name_idle_cpus_and_what_was_lost() {
-        let task = |pid, tid| Task { pid, tid };
-        let parsed = |info| {
-            let (cpu, time) = (Some(3), Some(9));
-            let record_id =
-                Some(RecordId { id: None, stream_id: None, cpu, task: Some(task(7, 8)), time });
-            let record = Record::CtxSwitch(Box::new(CtxSwitch { record_id, info }));
-            let found = switches(record, 7).expect("nothing was lost");
-            let found = found.into_iter().inspect(|of| assert_eq!((of.cpu, of.at_ns), (3, 9)));
-            found.map(|of| (of.tid, of.own, of.way)).collect::<Vec<_>>()
-        };
-        let (own, idle) = ((8, true), |way| (0, false, way));
-        let of = |way| (own.0, own.1, way);
-        assert_eq!(parsed(Kind::InFrom(None)), [of(Way::In)]);
-        assert_eq!(parsed(Kind::InFrom(Some(task(1, 2)))), [of(Way::In)]);
-        assert_eq!(parsed(Kind::InFrom(Some(task(0, 0)))), [idle(Way::Out), of(Way::In)]);
-        let out = |task, preempt| parsed(Kind::OutTo { task, preempt });
-        assert_eq!(out(None, true), [of(Way::Preempted)]);
-        assert_eq!(out(Some(task(0, 0)), false), [of(Way::Out), idle(Way::In)]);
-        let lost = LostRecords { record_id: None, id: 1, lost_records: 2 };
-        assert!(switches(Record::LostRecords(Box::new(lost)), 7).is_err());
     }
 
     /// A lap past these tasks of three.

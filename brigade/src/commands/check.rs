@@ -138,35 +138,3 @@ fn verify_switches(placement: Placement, switches: &Switches) -> Result<(), Stri
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use Placement::{Free, SameCpu, Spread};
-
-    use super::*;
-
-    #[test]
-    fn threads_must_switch_as_often_as_claimed_if_the_kernel_can_tell() {
-        for (placement, voluntary, involuntary, expected, is_ok) in [
-            (SameCpu, 1.0, 0.0, Some(1.0), true),
-            (SameCpu, 0.5, 0.45, Some(1.0), true),
-            (SameCpu, 0.5, 0.35, Some(1.0), false),
-            (SameCpu, 1.85, 0.0, Some(2.0), true),
-            (SameCpu, 1.7, 0.35, Some(1.0), true),
-            (SameCpu, 0.2, 0.0, None, true),
-            (Free, 0.05, 0.0, Some(0.0), true),
-            (Free, 0.2, 0.0, Some(0.0), false),
-            (Spread, 0.2, 0.0, Some(1.0), true),
-        ] {
-            let counted = Switches {
-                voluntary_per_operation: voluntary,
-                involuntary_per_operation: involuntary,
-                expected_per_operation: expected,
-                migrations: None,
-                cross_cpu_share: None,
-            };
-            let result = verify_switches(placement, &counted);
-            assert_eq!(result.is_ok(), is_ok, "{placement:?} {counted:?}: {result:?}");
-        }
-    }
-}

@@ -129,34 +129,3 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
     ensure!(fatal.is_empty(), "the machine has changed: {}; start a new run", fatal.join("; "));
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_machine_or_kernel_is_refused_by_name() {
-        for (name, values, is_refused) in [
-            ("limits.cgroup.cpu_quota_millicpus", [Some("a"), Some("b")], true),
-            ("processor.model", [Some("a"), Some("b")], true),
-            ("scheduling.policy", [Some("a"), Some("b")], true),
-            ("kernel.release", [Some("a"), Some("b")], true),
-            ("memory_total_bytes", [Some("a"), Some("b")], true),
-            ("software.libc", [Some("a"), Some("b")], true),
-            ("kernel.boot_parameters.isolcpus", [None, Some("1")], true),
-            ("kernel.release", [Some("6.1.0"), None], false),
-            ("boot", [Some("a"), Some("b")], false),
-            ("software.rustc", [Some("a"), Some("b")], false),
-            ("limits.open_files.soft", [Some("a"), Some("b")], false),
-        ] {
-            let [was, now] = values.map(|value| {
-                let mut environment = Environment::default();
-                environment.set(name, value);
-                environment
-            });
-            let refused = same_environment(&was, &now).err().map(|error| error.to_string());
-            assert_eq!(refused.is_some(), is_refused, "{name}");
-            assert!(refused.is_none_or(|error| error.contains(name)), "{name}");
-        }
-    }
-}

@@ -247,30 +247,4 @@ mod tests {
             None
         );
     }
-
-    #[test]
-    fn throttled_stopped_or_overlong_time_is_not_that_of_others() {
-        let found = processes(|_, of| {
-            let record = of.record.as_mut().unwrap();
-            own(record, 20.0);
-            record.interference.throttled_ns = Some(15_000_000);
-            record.interference.throttled_periods = Some([1, 2]);
-            of.stopped_ns = Some(10_000_000);
-        });
-        let found = found.unwrap();
-        assert_eq!((rounded(found.throttled), rounded(found.stopped)), (0.3, 0.2));
-        assert_eq!(found.throttled_periods, Some([12, 24]));
-        assert_eq!(rounded(found.share()), 0.6, "and others used the rest, as far as ticks show");
-        // A lap far longer than the others.
-        for (longest_ms, unexplained) in [(300, 0.857), (99, 0.0)] {
-            let found = processes(|_, of| {
-                let record = of.record.as_mut().unwrap();
-                record.affinity = vec![0, 1];
-                record.interference.wall_ns = Some(350_000_000);
-                record.measurements[0].max_ns = longest_ms * 1_000_000;
-                record.measurements[0].p50_ns = 50_000;
-            });
-            assert_eq!(rounded(found.unwrap().unexplained), unexplained);
-        }
-    }
 }

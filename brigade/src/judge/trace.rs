@@ -539,28 +539,6 @@ mod tests {
         assert_eq!(parts(&trace(&[&one], &[], false, 0)), [(Running, 100)]);
     }
 
-    /// Waking a sleeping CPU takes the sender long as well, and is the cause of that too.
-    #[test]
-    fn a_slow_hop_is_blamed_on_what_exceeds_the_usual() {
-        let laps = [1_000, 2_000, 3_000].map(|at| [stop(at, 0, 1), stop(at + 100, 1, 2)]);
-        let comes = |at: u64, sent: u64| {
-            [(1, 2, In, 90), (1, 2, Out, 101), (0, 1, Out, sent), (0, 1, In, 200)]
-                .map(|(cpu, tid, way, after)| switch(at + after, cpu, tid, way))
-        };
-        let idle = [switch(2_200, 1, 0, In), switch(3_090, 1, 0, Out)];
-        let cause = |idle: &[Switch]| {
-            let hops = [comes(1_000, 20), comes(2_000, 20), comes(3_000, 70)];
-            let mut switches = [&hops.concat(), idle].concat();
-            switches.sort_by_key(|of| of.at_ns);
-            let laps = laps.each_ref().map(<[Stop; 2]>::as_slice);
-            let blame = Blame::of(&trace(&laps, &switches, true, 0)).expect("it is consistent");
-            let (cause, ns, longest) = blame.cause(&blame.hops[2]).expect("a cause");
-            (cause, ns, longest.part)
-        };
-        assert_eq!(cause(&idle), (Asleep, 90, SendingToIdle));
-        assert_eq!(cause(&[]), (Sending, 70, Sending));
-    }
-
     /// A waker, due at the start, called 60 ns later; the thread that it woke ran after 40 more.
     #[test]
     fn a_wake_up_is_one_hop_from_its_due_time_on() {

@@ -383,11 +383,9 @@ fn meant(name: &str, known: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use proptest::prelude::*;
     use proptest::sample::Index;
-    use serde_json::Value;
 
     use super::*;
 
@@ -527,37 +525,6 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             let has_default =
                 case.parameters().len() < suite.parsed(&whole).unwrap().parameters().len();
             assert!(has_default || suite.case(&whole).is_ok(), "{whole}");
-        }
-    }
-
-    /// Recorded cases, under whatever names, by program and given flags.
-    #[test]
-    fn every_case_of_a_recorded_default_run_that_the_screen_has_is_found() {
-        let suite = suite();
-        let mut found = BTreeMap::new();
-        for folder in contract::repository::recorded_runs() {
-            let run: Value =
-                serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
-            for detail in run["details"].as_array().unwrap() {
-                let parameters = serde_json::from_value(detail["parameters"].clone()).unwrap();
-                let case = suite.case_of(detail["program"].as_str().unwrap(), &parameters);
-                found.extend(case.map(|case| (detail["case"].to_string(), case.name.clone())));
-            }
-        }
-        for (recorded, name) in [
-            ("thread-brigade/free", "thread-brigade"),
-            ("thread-futex/same-cpu", "thread-brigade --channel futex --placement same-cpu"),
-            ("process-brigade/same-cpu", "thread-brigade --kind process --placement same-cpu"),
-            ("async-brigade", "async-brigade"),
-            ("async-brigade-ct", "async-brigade --runtime tokio-current-thread"),
-            ("goroutine-one", "goroutine-brigade --workers 1"),
-            ("thread-creation/warm", "thread-creation --tasks 20"),
-            ("goroutine-creation", "goroutine-brigade creation"),
-            ("fork", "process-creation --via fork"),
-            ("memory-tokio", "task-memory --kind tokio --tasks 200000"),
-            ("memory-thread", "task-memory --kind thread --tasks 4000"),
-        ] {
-            assert_eq!(found.get(&format!("\"{recorded}\"")).map(String::as_str), Some(name));
         }
     }
 }

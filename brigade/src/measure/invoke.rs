@@ -382,7 +382,6 @@ fn on(cpu: usize) -> Option<Reference> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::ExitStatus;
 
     use super::*;
 
@@ -422,35 +421,6 @@ mod tests {
             ("GLIBC_TUNABLES=glibc.malloc.arena_max=1", "GLIBC_TUNABLES=glibc.malloc.arena_max=1"),
         ] {
             assert_eq!(without_place(word), recorded);
-        }
-    }
-
-    const RECORD: &str = r#"{"schema_version":"1.0","program":"p","version":"0.1.0",
-        "parameters":{},"tasks":1,"tokens":1,"iterations":1,"warmups":0,"complete":true,
-        "ended_by":"iterations","error":null,"affinity":[0],"measurements":[],"cpu":null,
-        "switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
-
-    #[test]
-    fn a_cause_in_the_runner_overrides_the_status_unless_it_succeeded() {
-        for (cause, exit, outcome, interrupted) in [
-            (Cause::TimedOut, 9, Outcome::TimedOut, false),
-            (Cause::Flooded, 9, Outcome::Failed, false),
-            (Cause::Stopped, 9, Outcome::Failed, true),
-            (Cause::Stopped, 0, Outcome::Measured, false),
-            (Cause::Itself, 3 << 8, Outcome::Refused, false),
-        ] {
-            let error = if exit == 3 << 8 { r#""error":"no room""# } else { r#""error":null"# };
-            let ended = Ended {
-                status: ExitStatus::from_raw(exit),
-                cause,
-                duration: Duration::from_secs(2),
-                stopped: Duration::ZERO,
-                stdout: RECORD.replace(r#""error":null"#, error).into(),
-                stderr: "noise".into(),
-            };
-            let verdict = classify(&ended, None);
-            assert_eq!((verdict.outcome, verdict.interrupted), (outcome, interrupted));
-            assert!(outcome != Outcome::Refused || verdict.error.unwrap().ends_with("no room"));
         }
     }
 }

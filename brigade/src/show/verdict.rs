@@ -45,7 +45,7 @@ pub fn verdict(run: &RunSummary) -> Verdict {
     let worst = worst.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let advice = if share > UNFIT { "Do not quote these figures" } else { "Quote with care" };
     let word = worst.map_or("DISTURBED", |(_, word)| word);
-    let text = format!("{}. {advice}.", causes(&lost).join(", "));
+    let text = format!("of the CPU time {}. {advice}.", causes(&lost).join(", "));
     Verdict { word, is_good: false, text }
 }
 
@@ -53,19 +53,19 @@ pub fn verdict(run: &RunSummary) -> Verdict {
 pub fn causes(lost: &LostTime) -> Vec<String> {
     let others = lost.others.filter(|share| *share > lost.resolution);
     let shares = [
-        (others, "other programs used", "of the CPU time"),
-        (lost.stolen, "the hypervisor took", "of it"),
-        (Some(lost.stopped), "signals stopped it for", "of it"),
-        (Some(lost.unexplained), "unexplained:", "of it"),
+        (others, "other programs used"),
+        (lost.stolen, "the hypervisor took"),
+        (Some(lost.stopped), "signals stopped it for"),
+        (Some(lost.unexplained), "unexplained:"),
     ];
-    let shares = shares.into_iter().filter_map(|(share, who, of)| Some((share?, who, of)));
-    let shares = shares.filter(|(share, ..)| *share > NOTABLE / 4.0);
+    let shares = shares.into_iter().filter_map(|(share, who)| Some((share?, who)));
+    let shares = shares.filter(|(share, _)| *share > NOTABLE / 4.0);
     let quota = lost.throttled_periods.filter(|[used_up, _]| *used_up > 0);
     let quota = quota.map(|[used_up, periods]| {
         let share = percent(lost.throttled);
         format!("the CPU quota throttled it in {used_up} of {periods} periods, {share}")
     });
-    shares.map(|(share, who, of)| format!("{who} {} {of}", percent(share))).chain(quota).collect()
+    shares.map(|(share, who)| format!("{who} {}", percent(share))).chain(quota).collect()
 }
 
 /// How much the figures of the next run will differ, from earlier runs of this build.

@@ -5,13 +5,10 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use contract::invocation::deny;
 use contract::skip;
-use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
@@ -23,58 +20,10 @@ use crate::bench::{
 };
 use crate::run::{TORN, killed};
 
-/// Runs `brigade` by a shell that first does this, with the rights of root over a mount of its own;
-/// `None` if that is denied here.
-fn after(bench: &Bench, first: &str, arguments: &[&str]) -> Option<Ended> {
-    let script = format!("{first} && exec \"$0\" \"$@\"");
-    let words = ["unshare", "--mount", "sh", "-c", &script];
-    let mut trial = Command::new(words[0]);
-    if !trial.args(&words[1..]).arg("true").output().is_ok_and(|output| output.status.success()) {
-        skip(first, "a file system cannot be mounted over it");
-        return None;
-    }
-    Some(Ended::from(bench.brigade_under(&words, arguments)))
-}
-
 fn check_refusal(ended: &Ended, words: &str) {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{words}: {ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     assert!(ended.stderr.contains(words), "{ended:?}");
-}
-
-/// A main thread with too small a stack, or a runner without the rights it needs, ends before it
-/// measures.
-#[test]
-fn missing_means_of_the_runner_are_named_in_one_line() {
-    let bench = Bench::printing(RECORD);
-    for (call, words) in [
-        (libc::SYS_kill, "kill is denied"),
-        (libc::SYS_waitid, "waitid is denied"),
-        (libc::SYS_getrusage, "getrusage is denied"),
-    ] {
-        let mut brigade = bench.brigade(&["run"]);
-        // SAFETY: between fork and exec, this makes two system calls.
-        unsafe { brigade.pre_exec(move || deny(call)) };
-        check_refusal(&brigade.into(), words);
-    }
-    for (limit, words) in [
-        ("ulimit -n 16", "16 files may be open at once, but 64 are needed"),
-        ("ulimit -s 64", "the stack may have only 64 KiB but needs 512"),
-    ] {
-        let limited = format!("{limit} && exec \"$0\" \"$@\"");
-        check_refusal(&bench.brigade_under(&["sh", "-c", &limited], &["run"]).into(), words);
-    }
-    for (arguments, folder, words) in [
-        (&["run"][..], "/dev", "opening /dev/null"),
-        (&["run"], "/proc", "/proc is not mounted"),
-        (&["report", "."], "/proc", "/proc is not mounted"),
-    ] {
-        let Some(ended) = after(&bench, &format!("mount -t tmpfs none {folder}"), arguments) else {
-            return;
-        };
-        check_refusal(&ended, words);
-    }
-    assert!(bench.result_folders().is_empty());
 }
 
 #[test]

@@ -205,34 +205,6 @@ fn costs_of_another_machine_are_used_with_a_warning_and_missing_ones_are_named()
 }
 
 #[test]
-fn wrong_flags_are_reported_on_one_line() {
-    let bench = Bench::new(&["a", "b"], "touch ran");
-    for (arguments, named) in [
-        (&["run", "leters"][..], "did you mean 'letters'?"),
-        (&["check", "x"], "'x'"),
-        (&["run", "--resume", "x", "--seed", "1"], "--seed"),
-        (&["hops"], "'hops' is a group: brigade run hops"),
-        (&["run", "--rounds", "0"], "--rounds"),
-        (&["run", "--rounds", "4294967295"], "--rounds"),
-        (&["run", "--time", "1e300"], "--time"),
-        (&["run", "--name", "a/b"], "--name"),
-        (&["run", "--manifest", "none.toml"], "--manifest"),
-        (&["impact"], "impact"),
-        (&["impact", "--", "true"], "impact"),
-    ] {
-        let ended = bench.ends(arguments);
-        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
-        assert!(ended.stderr.starts_with("brigade: ") && ended.stderr.contains(named), "{ended:?}");
-        assert_eq!(ended.stdout, "");
-    }
-    let timeout = "rules = [{ words = '', timeout_seconds = 9223372036854775807 }]\n";
-    let ended =
-        Ended::from(bench.brigade_with(&(timeout.to_owned() + &bench.manifest()), &["run"]));
-    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
-    assert!(!bench.path("ran").exists() && bench.result_folders().is_empty());
-}
-
-#[test]
 fn a_shell_completes_groups_and_cases() {
     let mut shell = Command::new(env!("CARGO_BIN_EXE_brigade"));
     shell.args(["--", "brigade", "run", ""]);

@@ -9,7 +9,7 @@ use std::process::Command;
 use contract::skip;
 use serde_json::json;
 
-use crate::bench::{Bench, Ended, RECORD, json_in, records_in};
+use crate::bench::{Bench, Ended, RECORD, json_in};
 
 /// The layers of the runner, and the modules that each may use.
 const LAYERS: [(&str, &[&str]); 7] = [
@@ -263,34 +263,6 @@ fn every_program_of_the_suite_is_contained() {
     }
 }
 
-#[test]
-fn a_run_starts_contained_programs_as_processes_of_their_names() {
-    let bench = Bench::new(&["a"], "");
-    let manifest = "[programs]\nthread-brigade = {}\n[[group]]\nname = 'g'\nquestion = 'What?'\n\
-                    cases = ['thread-brigade --tasks 2 --max-time 1']\n";
-    let run = ["run", "--rounds", "1"];
-    let ended = Ended::from(bench.brigade_with(manifest, &run));
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let record = &bench.records()[0];
-    assert_eq!(record["command"][0], "thread-brigade");
-    assert_eq!(record["outcome"], "measured");
-    // The program is found under another command, too, in this build or another.
-    let build = env!("CARGO_BIN_EXE_brigade");
-    let under = ["compare", "--rounds", "1", "--results", "r", "--wrap", "env", "--wrap", "nice"];
-    let builds = ["compare", "--rounds", "1", "--results", "b", "--bin", build, "--bin", build];
-    for words in [&under[..], &builds[..]] {
-        let ended = Ended::from(bench.brigade_with(manifest, words));
-        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-        for folder in fs::read_dir(bench.path(words[4])).unwrap() {
-            assert_eq!(records_in(&folder.unwrap().path())[0]["outcome"], "measured");
-        }
-    }
-    let unknown = manifest.replace("thread-brigade", "thread-brigand");
-    let ended = Ended::from(bench.brigade_with(&unknown, &run));
-    assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("brigade contains no program with this name"), "{ended:?}");
-}
-
 /// The suite and a folder for results are available without a repository.
 #[test]
 fn the_file_alone_measures() {
@@ -360,33 +332,6 @@ fn cases_of_a_program_that_cannot_be_built_are_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_command_of_the_manifest_builds_a_program_once_unless_it_lies_with_the_guests() {
-    let tool = format!(
-        "[ \"$1\" = version ] && echo 1.26.8 && exit\n\
-         [ \"$PWD\" = \"$(cd -P ../source && pwd)\" ] || exit 9\n\
-         [ \"$1\" = build ] || exit 8\n\
-         printf '#!/bin/sh\\necho '\\''%s'\\''\\n' '{RECORD}' >\"$2\"\n\
-         /bin/chmod +x \"$2\""
-    );
-    let (bench, manifest) = built_by(&tool);
-    let ended = with_its_path(&bench, &manifest, &["run", "--rounds", "1"]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    assert_eq!(bench.records()[0]["outcome"], "measured");
-    let mut built = fs::read_dir(bench.path("cache/brigade")).unwrap();
-    assert!(built.next().unwrap().unwrap().path().join("a").exists());
-    assert!(built.next().is_none());
-
-    // An earlier build lies with the guests, so nobody needs its tool.
-    let (bench, manifest) = built_by("");
-    fs::create_dir(bench.path("guests")).unwrap();
-    contract::executable::write(&bench.path("guests/a"), format!("#!/bin/sh\necho '{RECORD}'\n"));
-    let manifest = format!("guests = 'guests'\n{manifest}");
-    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    assert_eq!(bench.records()[0]["outcome"], "measured");
-}
-
-#[test]
 fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
     let git = Command::new("git").current_dir(root()).args(["ls-files", "README.md"]).output();
     if !git.is_ok_and(|output| !output.stdout.is_empty()) {
@@ -403,41 +348,6 @@ fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
         let [old, new] = [root(), folder.path()].map(|of| fs::read_to_string(of.join(file)));
         assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
     }
-}
-
-/// Every relative link of a document, and the documents.
-#[test]
-fn links_between_documents_lead_somewhere() {
-    let folders = [root().to_owned(), root().join("docs")];
-    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
-    let files = files.map(|entry| entry.unwrap().path());
-    let documents = files.filter(|file| file.extension().is_some_and(|of| of == "md"));
-    let anchor = |heading: &str| -> String {
-        let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
-        heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect()
-    };
-    let mut links = 0;
-    for document in documents {
-        let text = fs::read_to_string(&document).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if link.contains("://") || link.contains('\n') {
-                continue;
-            }
-            links += 1;
-            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let target =
-                if file.is_empty() { document.clone() } else { document.with_file_name(file) };
-            assert!(target.exists(), "{}: {link}", document.display());
-            let is_heading =
-                |line: &str| line.starts_with('#') && anchor(line).replace(' ', "-") == heading;
-            assert!(
-                heading.is_empty() || fs::read_to_string(target).unwrap().lines().any(is_heading),
-                "{}: {link}",
-                document.display()
-            );
-        }
-    }
-    assert!(links > 20, "{links}");
 }
 
 /// The long flags in clap's help.
@@ -538,29 +448,6 @@ fn record(ns: &str) -> String {
     let other = r#"{"operation":"other","ns_per_operation":1}"#;
     let cpu = r#"{"user_ns_per_operation":2}"#;
     format!(r#"echo '{{"iterations":100,"measurements":[{principal},{other}],"cpu":{cpu}}}'"#)
-}
-
-#[test]
-fn every_script_has_examples_and_refuses_wrong_flags_before_it_builds() {
-    let few = ["--from", "10", "--to", "11", "--step", "1"];
-    for (name, arguments, words) in [
-        ("rss-per-thread.sh", &["--from"] as &[&str], "--from: ''"),
-        ("rss-per-task.sh", &few, "fewer than three counts"),
-        ("sweep-tasks.sh", &["no-such-program"], "'no-such-program'"),
-        ("pinned-vs-free.sh", &["--rounds", "x"], "--rounds: 'x'"),
-        ("core-to-core.sh", &["--via", "pipe"], "--via: 'pipe'"),
-        ("core-to-core.sh", &["--cpus", "0"], "two CPUs"),
-        ("compare-commits.sh", &["--base", "main"], "--bin is missing"),
-        ("compare-versions.sh", &["tokio", "1.50.0", "new", "async-brigade"], "'new'"),
-    ] {
-        let stage = Stage::new();
-        stage.write("tools/cargo", "echo built >&2; exit 1");
-        stage.run(name, arguments).refuses(2, words);
-        let help = stage.run(name, &["--help"]);
-        assert_eq!(help.code, Some(0), "{help:?}");
-        assert!(help.stdout.starts_with(&format!("Usage: {name} ")), "{help:?}");
-        assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit codes:"));
-    }
 }
 
 #[test]

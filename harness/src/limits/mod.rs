@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::spec::Spec;
 
-    use Resource::{AddressSpace, Files, Maps, Memory, Rings, Threads};
+    use Resource::{AddressSpace, Files, Maps, Memory, Threads};
 
     fn limit(resource: Resource, value: Option<u64>, in_use: u64) -> Limit {
         let raise = Some("raise {}".to_owned());
@@ -298,25 +298,5 @@ mod tests {
         // The driver has a block, too, and each is a map.
         assert_eq!(blocks.of(Memory) - pipes.of(Memory), 7 * (256 << 10));
         assert_eq!(blocks.of(Maps) - pipes.of(Maps), 7 * 2);
-    }
-
-    #[test]
-    fn the_tightest_limit_is_first_and_the_second_is_next() {
-        let forecast = |limits| Forecast::new(&over_pipes(0), limits, Some(20_000));
-        let (maps, files) = (limit(Maps, Some(65_530), 30), limit(Files, Some(20_000), 4));
-        let some =
-            forecast(vec![exempt(Threads, 7), limit(Threads, Some(32_768), 100), maps, files]);
-        assert_eq!(some.fits, Some((20_000 - 4 - 4) / 2));
-        assert_eq!(some.binding().map(|line| line.limit.resource), Some(Files));
-        let arenas = Amounts::arenas(u64::MAX).of(Maps);
-        assert_eq!(some.next().and_then(|line| line.allows), Some((65_500 - arenas) / 4));
-        let commands: Vec<_> = some.limits.iter().map(|line| line.command.as_deref()).collect();
-        let maps = format!("raise {}", 80_000 + arenas + 30);
-        assert_eq!(commands, [Some("raise 40008"), Some(&maps), None, None]);
-
-        let none =
-            forecast(vec![exempt(Threads, 7), limit(Memory, None, 0), limit(Rings, Some(0), 0)]);
-        assert_eq!((none.fits, none.binding(), none.next()), (None, None, None));
-        assert_eq!(none.limits.len(), 2, "no thread reaches the limit of rings");
     }
 }

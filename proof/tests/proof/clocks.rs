@@ -1,13 +1,9 @@
 //! The clock of all figures: a step short enough for hops, the same on every CPU, and as fast as
 //! another one.
 
-use std::hint::spin_loop;
 use std::mem::MaybeUninit;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::thread;
 
-use harness::{clock, cpus};
+use harness::clock;
 
 use crate::lab::{DEFAULT, Outcome, record, shown, within};
 
@@ -33,36 +29,6 @@ fn an_empty_lap_costs_less_than_four_reads_of_the_clock() {
         let run = DEFAULT.binary("empty-lap").run(&[]);
         Outcome::of(run.code == Some(0), run.stdout + &run.stderr)
     });
-}
-
-/// Two CPUs read the clock in turn: each has seen the other's last reading.
-#[test]
-#[ignore = "part of the proof"]
-fn the_clock_never_goes_backwards_between_cpus() {
-    let cpus = cpus::allowed().expect("the CPUs of this process");
-    for other in &cpus[1..] {
-        let last = AtomicU64::new(0);
-        let turn = AtomicU64::new(0);
-        let read_in_turn = |side: u64, cpu: usize| {
-            cpus::confine(&[cpu]).expect("an own CPU");
-            let mut backwards = 0;
-            for reading in (side..READS).step_by(2) {
-                while turn.load(Acquire) != reading {
-                    spin_loop();
-                }
-                let now = clock::now();
-                backwards += u64::from(now < last.swap(now, Relaxed));
-                turn.store(reading + 1, Release);
-            }
-            backwards
-        };
-        let backwards: u64 = thread::scope(|scope| {
-            let sides = [(0, cpus[0]), (1, *other)];
-            let sides = sides.map(|(side, cpu)| scope.spawn(move || read_in_turn(side, cpu)));
-            sides.map(|side| side.join().expect("no panic")).iter().sum()
-        });
-        assert_eq!(backwards, 0, "between CPUs {} and {other}", cpus[0]);
-    }
 }
 
 /// `CLOCK_MONOTONIC_RAW`, in nanoseconds: not slewed like the programs' clock, and read by a direct
