@@ -7,6 +7,7 @@ use crate::commands::flags::CheckFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::Exit;
+use crate::manifest::tables::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
@@ -76,15 +77,16 @@ fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Findin
         flags: &case.check,
         shared_cpu: None,
     };
-    judge(case, &invoke(&job, &mut session.signals))
+    let is_guest = session.manifest.program_of(case).form == Form::Laps;
+    judge(case, is_guest, &invoke(&job, &mut session.signals))
 }
 
 /// Judges an invocation at the case's check size.
-fn judge(case: &Case, invocation: &Invocation) -> Finding {
+fn judge(case: &Case, is_guest: bool, invocation: &Invocation) -> Finding {
     let reason = || invocation.error.clone().unwrap_or_default();
     match (invocation.outcome, &invocation.record) {
         (Outcome::Refused, _) => Finding::Skipped(reason()),
-        (Outcome::Measured, Some(record)) => match verify(case, record) {
+        (Outcome::Measured, Some(record)) => match verify(case, is_guest, record) {
             Ok(()) => Finding::Passed,
             Err(reason) => Finding::Failed(reason),
         },
@@ -93,7 +95,7 @@ fn judge(case: &Case, invocation: &Invocation) -> Finding {
 }
 
 /// Verifies that a consistent record matches the requested size.
-fn verify(case: &Case, record: &Record) -> Result<(), String> {
+fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
     let principal = record.principal().ok_or("has no measurement")?;
     let number = |words: &[String], flag: &str| -> Option<u64> {
         words.iter().skip_while(|word| *word != flag).nth(1)?.parse().ok()
@@ -110,13 +112,19 @@ fn verify(case: &Case, record: &Record) -> Result<(), String> {
             return Err(format!("reports {found} for {flag} {expected}"));
         }
     }
-    // A lap of N tasks has N or N + 1 operations, or a batch of them; a sweep creates some at a time.
+    // A lap of N tasks has N operations, or one more for each ring, or a batch of them; a sweep
+    // creates some at a time.
     let (operations, tasks) = (principal.operations, record.tasks);
-    let is_multiple = [tasks, tasks + 1].into_iter().any(|of| operations.is_multiple_of(of));
+    let is_multiple = [tasks, tasks + rings].into_iter().any(|of| operations.is_multiple_of(of));
     if !is_multiple && !tasks.is_multiple_of(operations) {
         return Err(format!("reports {operations} operations in a sample of {tasks} tasks"));
     }
-    record.switches.as_ref().map_or(Ok(()), |switches| verify_switches(case.placement, switches))
+    match &record.switches {
+        // Threads of a guest's runtime switch, too.
+        Some(of) if is_guest && of.expected_per_operation == Some(0.0) => Ok(()),
+        Some(switches) => verify_switches(case.placement, switches),
+        None => Ok(()),
+    }
 }
 
 /// How far the kernel's count of switches per operation may differ from the program's claim, as a
