@@ -81,12 +81,13 @@ fn threads_take_as_long_as_in_c() {
 #[test]
 #[ignore = "part of the proof"]
 fn tasks_take_as_long_as_in_a_bare_loop() {
-    let builds: [(&str, &Build); 2] = [("default", &DEFAULT), ("one unit", &ONE_UNIT)];
-    for (profile, build) in builds {
-        for (ours, theirs, bounds) in [
-            ("async-mem-brigade", "bare-tokio", [0.95, 1.05]),
-            ("coroutine-brigade", "bare-coroutines", [0.9, 1.1]),
-        ] {
+    // What the layout of code and data alone makes of a hop of about 100 ns.
+    let builds: [(&str, &Build, [f64; 2]); 2] =
+        [("default", &DEFAULT, [0.9, 1.1]), ("one unit", &ONE_UNIT, [0.85, 1.15])];
+    for (profile, build, bounds) in builds {
+        for (ours, theirs) in
+            [("async-mem-brigade", "bare-tokio"), ("coroutine-brigade", "bare-coroutines")]
+        {
             let (program, words) = match profile {
                 "default" => (build.binary("brigade"), format!("{ours} --tasks 500")),
                 _ => (build.binary(ours), "--tasks 500".to_owned()),

@@ -34,7 +34,7 @@ const PROGRAMS: [&str; 6] = [
     "async-mem-brigade --tasks 4",
     "coroutine-brigade --tasks 4",
     "thread-switch --via futex --placement same-cpu",
-    "lock-hand-over --primitive futex --tasks 8 --placement same-cpu",
+    "lock-hand-over --lock futex --tasks 8 --placement same-cpu",
 ];
 
 fn slope(points: &[(f64, f64)]) -> f64 {
