@@ -6,19 +6,15 @@
 //! the mean one between the laps, so that disturbances slow both alike.
 
 use std::iter;
-use std::path::Path;
-use std::process::Command;
 
 use contract::Program;
 use harness::record::Record;
 use serde_json::Value;
 
 use crate::lab::{
-    DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, median, program, record, shown, within,
+    DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, median, record, shown, within,
 };
 
-/// Few tasks keep laps so short that most are not interrupted.
-const FEW: &str = "--tasks 4";
 const SHORT: &str = "--max-time 0.04 --warmups 10";
 const ROUNDS: usize = 12;
 const UNITS: [u64; 3] = [2_000, 11_000, 20_000];
@@ -80,18 +76,6 @@ fn work_in_every_hop_appears_in_its_time() {
     for words in PROGRAMS {
         shown(words, || known_work(&brigade, &format!("{words} {SHORT}")));
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(guest) = goroutines(folder.path()) else {
-        return contract::skip("work of goroutines", "go cannot build the guest");
-    };
-    shown("goroutines", || known_work(&guest, &format!("--workers 1 {FEW} {SHORT}")));
-}
-
-fn goroutines(folder: &Path) -> Option<Program> {
-    let mut go = Command::new("go");
-    go.args(["build", "-o"]).arg(folder.join("guest")).arg(".");
-    go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests/go"));
-    go.status().ok()?.success().then(|| program(folder.join("guest")))
 }
 
 /// With much work before every hop, a hop takes as long with more tasks.
