@@ -173,11 +173,8 @@ pub fn report(manifest: &Manifest, run: &RunData) -> Report {
 }
 
 /// The rows of every case of a run, the case's figure first.
-pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
-    let mut by_name: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-    for invocation in &run.invocations {
-        by_name.entry(&invocation.case).or_default().push(invocation);
-    }
+fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
+    let mut by_name = by_name(run);
     let others = run.invocations.iter().map(|invocation| &invocation.case);
     let names = run.description.cases.iter().chain(others);
     let rows = names.filter_map(|name| {
@@ -196,9 +193,23 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     rows.collect()
 }
 
+/// The invocations of a run by the name of their case.
+fn by_name(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
+    let mut by_name: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
+    for invocation in &run.invocations {
+        by_name.entry(&invocation.case).or_default().push(invocation);
+    }
+    by_name
+}
+
+/// The figure of each case of a run.
+pub fn cases_of(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
+    rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next()).collect()
+}
+
 /// The figures of a run.
 pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
-    let cases = rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next());
+    let cases = cases_of(manifest, run).into_iter();
     cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
@@ -219,11 +230,7 @@ struct Cases {
 
 impl Cases {
     fn of(manifest: &Manifest, run: &SavedRun) -> Self {
-        let mut by_case: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-        for invocation in &run.invocations {
-            by_case.entry(&invocation.case).or_default().push(invocation);
-        }
-        let used: Vec<_> = by_case.values().map(|invocations| used(invocations)).collect();
+        let used: Vec<_> = by_name(run).values().map(|invocations| used(invocations)).collect();
         let lost_time = LostTime::from(used.iter().map(Vec::as_slice));
         let name =
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();

@@ -171,10 +171,7 @@ impl Row {
     pub fn of_case(named: &Self, invocations: &[&Invocation]) -> Vec<Self> {
         let used = used(invocations);
         let Some(first) = used.first().map(|of| of.record) else {
-            return vec![Self {
-                operation: String::new(),
-                ..named.of(Which::Case, invocations, &used)
-            }];
+            return vec![named.of(Which::Case, invocations, &used)];
         };
         let unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
         let mut case = named.of(Which::Case, invocations, &used);
@@ -306,11 +303,10 @@ fn process(invocation: &Invocation, which: Which, used: &[Used]) -> Process {
 /// of 20 samples is their maximum.
 fn percentiles(name: &str, used: &[Used]) -> Percentiles {
     let over = |fewest: f64, of: fn(&Measurement) -> u64| {
-        let sample = |record: &Record| record.measurement(name).cloned();
-        let count = median_of(used, |record| Some(sample(record)?.count as f64))?;
+        let count = median_of(used, |record| Some(record.measurement(name)?.count as f64))?;
         let figure = median_of(used, |record| {
-            let sample = sample(record)?;
-            Some(of(&sample) as f64 / sample.operations as f64)
+            let sample = record.measurement(name)?;
+            Some(of(sample) as f64 / sample.operations as f64)
         });
         figure.filter(|_| count >= fewest)
     };

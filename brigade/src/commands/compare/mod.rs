@@ -12,7 +12,7 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side, Verdict};
 use crate::judge::environment::{Difference, between_machines, same_machine};
 use crate::judge::repeat::{Figures, largest, reference_ns};
-use crate::judge::report::{figures, rows_of};
+use crate::judge::report::{cases_of, figures};
 use crate::judge::row::Row;
 use crate::manifest::Manifest;
 use crate::show;
@@ -59,8 +59,8 @@ fn of_runs(
     let groups = [read_all(&folders[0])?, read_all(&folders[1])?];
     let sides = [0, 1].map(|side| described(&folders[side], &groups[side]));
     let rows = groups.each_ref().map(|runs| match &runs[..] {
-        [run] if groups.iter().all(|runs| runs.len() == 1) => cases(manifest, run),
-        runs => over_runs(runs.iter().map(|run| cases(manifest, run)).collect()),
+        [run] if groups.iter().all(|runs| runs.len() == 1) => cases_of(manifest, run),
+        runs => over_runs(runs.iter().map(|run| cases_of(manifest, run)).collect()),
     });
     let mut comparison = match groups.each_ref().map(Vec::as_slice) {
         [[first], [second]] => {
@@ -76,11 +76,6 @@ fn of_runs(
     };
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
-}
-
-/// The figure of each case of a run.
-fn cases(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
-    rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next()).collect()
 }
 
 /// The figure of each case over several runs, each of which is one sample.

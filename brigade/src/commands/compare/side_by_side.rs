@@ -9,11 +9,12 @@ use anyhow::Context;
 use harness::cpus;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{cases as rows_of_cases, exit_after, margin, print};
+use super::{exit_after, margin, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side};
+use crate::judge::report::cases_of;
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
@@ -211,7 +212,7 @@ impl Measuring<'_> {
         let rows = self.invocations.each_ref().map(|invocations| {
             let mut saved = SavedRun::new(description.clone(), environment.clone());
             saved.invocations.clone_from(invocations);
-            rows_of_cases(manifest, &saved)
+            cases_of(manifest, &saved)
         });
         Comparison::of(Design::SideBySide, sides, rows, margin, &BetweenRuns::default())
     }
