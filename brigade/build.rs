@@ -17,6 +17,10 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::copy(lock, out.join("Cargo.lock")).expect("copy Cargo.lock");
     println!("cargo::rerun-if-changed={lock}");
+    println!("cargo::rerun-if-changed=guests");
+    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let guests = format!("[{}]", sources(&here, Path::new("guests")));
+    fs::write(out.join("guests.rs"), guests).expect("write the list of guests");
     fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
     // A package from a registry contains its commit.
     let packed = fs::read_to_string(".cargo_vcs_info.json").ok();
@@ -47,6 +51,19 @@ fn main() {
     for path in [state, sources].iter().flatten().flat_map(|paths| paths.lines()) {
         println!("cargo::rerun-if-changed={path}");
     }
+}
+
+/// The files below a folder as Rust pairs of a path and its contents.
+fn sources(here: &Path, folder: &Path) -> String {
+    let entries = fs::read_dir(here.join(folder)).expect("a folder of guests");
+    let mut paths: Vec<_> =
+        entries.map(|of| folder.join(of.expect("an entry").file_name())).collect();
+    paths.sort();
+    let source = |path: &PathBuf| match here.join(path) {
+        below if below.is_dir() => sources(here, path),
+        file => format!("({path:?}, include_bytes!({file:?}).as_slice()),\n"),
+    };
+    paths.iter().map(source).collect()
 }
 
 /// A setting of the profile in which the programs are built, which cargo does not pass: from the

@@ -18,6 +18,7 @@ use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
+use crate::measure::executables::unpacked_guests;
 use crate::programs;
 use crate::store::results::SavedRun;
 
@@ -267,9 +268,8 @@ pub struct ListFlags {
     /// Groups, whose cases to show, or cases to explain
     #[arg(value_name = "GROUP|CASE")]
     pub names: Vec<String>,
-    /// The manifest [default: the one in this binary]
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade check`.
@@ -360,12 +360,14 @@ pub struct ProgramFlags {
 }
 
 impl ProgramFlags {
-    /// The manifest in the flags, or the one in this binary.
+    /// The manifest in the flags, or the one in this binary, with the guests' sources.
     ///
     /// # Errors
     /// As [`Manifest::load`].
     pub fn manifest(&self) -> anyhow::Result<Manifest> {
-        Manifest::load(self.manifest.as_deref())
+        let mut manifest = Manifest::load(self.manifest.as_deref())?;
+        manifest.guests = manifest.guests.or_else(unpacked_guests);
+        Ok(manifest)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::show::page::{Table, lines};
 /// # Errors
 /// If a name is unknown, the manifest is wrong, or standard output cannot be written.
 pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
-    let mut manifest = Manifest::load(flags.manifest.as_deref())?;
+    let mut manifest = flags.programs.manifest()?;
     manifest.admit(&flags.names);
     let chosen = manifest.chosen(&flags.names)?;
     let is_group = |name: &String| manifest.groups.iter().any(|group| group.name == *name);

@@ -343,12 +343,14 @@ fn repository() -> Option<PathBuf> {
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
 }
 
-/// The guests installed next to this binary, or in the workspace around its `target/release`.
+/// The guests installed with this binary, or in the workspace around its `target/release`.
 fn installed_guests() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;
-    let folders = ["guests", "../share/brigade/guests", "../../guests"];
-    let mut folders = folders.map(|folder| executable.with_file_name(folder)).into_iter();
-    folders.find(|folder| folder.is_dir())
+    let [installed, workspace] =
+        ["../share/brigade", "../.."].map(|folder| executable.with_file_name(folder));
+    let is_workspace = workspace.join(FILE_NAME).is_file();
+    let folders = [installed].into_iter().chain(is_workspace.then_some(workspace));
+    folders.map(|folder| folder.join("guests")).find(|guests| guests.is_dir())
 }
 
 /// A parser's message on one line, with a suggestion for an unknown key. The message quotes with

@@ -16,8 +16,8 @@ use crate::measure::process;
 use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
-/// Why programs outside this binary cannot run if none are installed.
-const NO_GUESTS: &str = "no guests next to brigade: see --guests";
+/// Why programs outside this binary cannot run if their sources could not be unpacked.
+const NO_GUESTS: &str = "its source cannot be unpacked: set XDG_CACHE_HOME to a writable folder";
 
 /// What this machine provides for the cases.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,9 @@ use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::Signals;
 use crate::measure::process::{self, Cause, last_line};
 use crate::programs;
+
+/// The sources of the guests: paths and contents.
+const GUESTS: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
 /// This binary, even if its file was replaced.
 const OWN: &str = "/proc/self/exe";
@@ -202,10 +206,40 @@ fn by_command(
 
 /// The folder for builds of `sources`: two copies of a guest do not overwrite each other's.
 fn cache(sources: &Path) -> Option<PathBuf> {
+    Some(user_cache()?.join(format!("{:08x}", crc32fast::hash(sources.as_os_str().as_bytes()))))
+}
+
+/// Brigade's folder in the user's cache.
+fn user_cache() -> Option<PathBuf> {
     let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")))?;
-    let key = crc32fast::hash(sources.as_os_str().as_bytes());
-    Some(home.join(format!("brigade/{key:08x}")))
+    Some(home.join("brigade"))
+}
+
+/// Unpacks the guests' sources into the user's cache and returns their folder; `None` if there is
+/// none that can be written. Other versions of brigade have other folders.
+pub fn unpacked_guests() -> Option<PathBuf> {
+    let mut hash = crc32fast::Hasher::new();
+    GUESTS.iter().for_each(|(path, source)| {
+        hash.update(path.as_bytes());
+        hash.update(source);
+    });
+    let folder = user_cache()?.join(format!("sources-{:08x}", hash.finalize()));
+    let unpack = |(path, source): &(&str, &[u8])| {
+        let file = folder.join(path);
+        if fs::read(&file).is_ok_and(|found| found == *source) {
+            return Ok(());
+        }
+        let parent = file.parent().unwrap_or(&folder);
+        fs::create_dir_all(parent)?;
+        // Another brigade may be building.
+        let mut new = tempfile::NamedTempFile::new_in(parent)?;
+        new.write_all(source)?;
+        new.persist(&file)?;
+        Ok::<_, io::Error>(())
+    };
+    GUESTS.iter().try_for_each(unpack).ok()?;
+    Some(folder.join("guests"))
 }
 
 /// The fingerprint of each program's binary in `cases`, by the program's name: its length in bytes

@@ -263,20 +263,30 @@ fn every_program_of_the_suite_is_contained() {
     }
 }
 
-/// The suite and a folder for results are available without a repository.
+/// The suite, the guests' sources and a folder for results are available without a repository.
 #[test]
 fn the_file_alone_measures() {
     let bench = Bench::new(&[], "");
-    let case = ["thread-switch --via futex --placement same-cpu", "goroutine-brigade"];
+    let case = ["thread-switch --via futex --placement same-cpu", "python-brigade"];
     // Outside the workspace, whose guests it would find.
     let file = bench.path("brigade");
     contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
-    let mut brigade = Command::new(file);
-    brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
-    let ended = Ended::from(brigade.env("BRIGADE_LOCK", bench.path("lock")).output().unwrap());
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
-    let reason = "goroutine-brigade: skipped: no guests next to brigade";
-    assert!(ended.stdout.contains(reason), "{ended:?}");
+    let with_cache = |cache: &str| {
+        let mut brigade = Command::new(&file);
+        brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
+        brigade.env("BRIGADE_LOCK", bench.path("lock")).env("XDG_CACHE_HOME", bench.path(cache));
+        let ended = Ended::from(brigade.output().unwrap());
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        ended.stdout
+    };
+    let skipped = "python-brigade: skipped: ";
+    assert!(with_cache("brigade/none").contains(&format!("{skipped}its source")));
+    fs::remove_dir_all(bench.path("brigade-results")).unwrap();
+    let shown = with_cache("cache");
+    match shown.contains(skipped) {
+        true => skip("a guest unpacked from brigade", "there is no Python 3.9 or later"),
+        false => assert!(shown.contains("python-brigade "), "{shown}"),
+    }
     let folder = fs::read_dir(bench.path("brigade-results")).unwrap().next().unwrap().unwrap();
     let environment = json_in(folder.path().join("environment.json"));
     assert!(environment["software.rustc"].as_str().unwrap().starts_with("rustc "), "{environment}");
