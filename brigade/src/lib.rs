@@ -41,9 +41,7 @@ mod tests {
     use crate::judge::compare::Comparison;
     use crate::judge::report::Report;
     use crate::measure::guest::Laps;
-    use crate::store::environment::Environment;
-    use crate::store::invocation::Invocation;
-    use crate::store::results::RunDescription;
+    use crate::store::results::{Environment, Invocation, RunDescription};
 
     fn check<T: JsonSchema>(file: &str) {
         let schema = schema_for!(T);

@@ -11,8 +11,7 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use humantime::parse_rfc3339;
 
-use crate::store::invocation::Invocation;
-use crate::store::results::RunDescription;
+use crate::store::results::{Invocation, RunDescription};
 
 /// The default time of a run for each of its cases, in seconds: a dozen rounds of most.
 const SECONDS_FOR_A_CASE: f64 = 7.0;
@@ -218,8 +217,7 @@ mod tests {
 
     use super::*;
     use crate::store::fixtures::without_record;
-    use crate::store::invocation::Outcome;
-    use crate::store::results::Procedure;
+    use crate::store::results::{Outcome, Procedure};
 
     /// A run of cases `0`, `1` and so on.
     fn run(

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::manifest::Cost;
 use crate::measure::environment::chosen;
 use crate::show::page::{item, lines};
-use crate::store::environment::Environment;
+use crate::store::results::Environment;
 
 /// An entry of `settings.toml`, which explains the keys.
 #[derive(Deserialize, Serialize)]

@@ -11,7 +11,7 @@ use crate::manifest::tables::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
-use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{Invocation, Outcome};
 
 /// The result of checking one case.
 #[derive(Debug, PartialEq, Eq)]

@@ -19,8 +19,7 @@ use crate::manifest::{ImpactPlan, Manifest};
 use crate::measure::process::Signals;
 use crate::show;
 use crate::show::verdict::{Verdict, verdict};
-use crate::store::environment::Environment;
-use crate::store::results::SavedRun;
+use crate::store::results::{Environment, SavedRun};
 
 /// Runs `brigade impact`.
 ///

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use harness::system_files;
 
 use crate::exit::Exit;
-use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{Invocation, Outcome};
 use flags::{Cli, Command, RunCommand};
 
 /// The whole binary: runs the command on this process's command line.

@@ -10,7 +10,7 @@ pub use harness::program::{print, print_coloured};
 use harness::terminal;
 
 use crate::show::screen::Style;
-use crate::store::results;
+use crate::store::results::{self, SavedRun};
 
 /// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
 pub fn style() -> Style {
@@ -43,6 +43,18 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// If it cannot be written.
 pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     results::replace(path, &terminal::text(text))
+}
+
+/// Reads a saved run. Warns of what cannot be used.
+///
+/// # Errors
+/// If `path` contains no run.
+pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
+    let saved = SavedRun::read(path)?;
+    for warning in &saved.warnings {
+        warn(&format!("{}: {warning}", path.display()));
+    }
+    Ok(saved)
 }
 
 /// Writes one line to standard error, after the program's name.

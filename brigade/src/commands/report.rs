@@ -8,14 +8,13 @@ use anyhow::Context;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
-use crate::judge::repeat::Figures;
-use crate::judge::report::{Report, RunData, RunProgress, figures, report};
+use crate::judge::compare::{Figures, figures};
+use crate::judge::report::{Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
 use crate::show::screen::{Style, screen};
-use crate::store::results;
-use crate::store::results::SavedRun;
+use crate::store::results::{self, SavedRun};
 
 /// Runs `brigade report`.
 ///
@@ -25,7 +24,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = format(flags)?;
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
-    let saved = read(&folder)?;
+    let saved = output::read(&folder)?;
     let report = Reporter::new(&manifest, &folder).report(&saved);
     let mut style = output::style();
     style.colours &= flags.output.is_none();
@@ -78,7 +77,7 @@ fn rendered(
 
 /// All tables and notes of a report as text.
 pub fn full_text(report: &Report) -> String {
-    show::text::blocks(&show::report::page(report))
+    show::page::text(&show::report::page(report))
 }
 
 /// The folder of the latest run.
@@ -166,19 +165,7 @@ fn progress(saved: &SavedRun) -> RunProgress {
 /// The report of the run in this folder.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`output::read`].
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
-    Ok(Reporter::new(manifest, folder).report(&read(folder)?))
-}
-
-/// Reads a saved run. Warns of what cannot be used.
-///
-/// # Errors
-/// If `path` contains no run.
-pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
-    let saved = SavedRun::read(path)?;
-    for warning in &saved.warnings {
-        output::warn(&format!("{}: {warning}", path.display()));
-    }
-    Ok(saved)
+    Ok(Reporter::new(manifest, folder).report(&output::read(folder)?))
 }

@@ -17,9 +17,7 @@ use crate::judge::environment::{Difference, differences};
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
-use crate::store::environment::Environment;
-use crate::store::results::SavedRun;
-use crate::store::results::{self, Folder, Repair, RunDescription};
+use crate::store::results::{self, Environment, Folder, Repair, RunDescription, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.

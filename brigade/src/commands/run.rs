@@ -21,10 +21,9 @@ use crate::measure::process::Signals;
 use crate::plan::{self, Schedule, Turn};
 use crate::show::formats::markdown;
 use crate::show::html::html;
-use crate::store::environment::Environment;
-use crate::store::invocation::Invocation;
-use crate::store::results::SavedRun;
-use crate::store::results::{self, Folder, Procedure, RunDescription};
+use crate::store::results::{
+    self, Environment, Folder, Invocation, Procedure, RunDescription, SavedRun,
+};
 
 /// Runs `brigade run`.
 ///

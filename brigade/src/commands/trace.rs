@@ -22,7 +22,7 @@ use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;
 use crate::show;
 use crate::show::trace::View;
-use crate::store::invocation::{Invocation, Outcome};
+use crate::store::results::{Invocation, Outcome};
 
 /// The number of processes with tracing, and of those without.
 const PAIRS: usize = 3;
@@ -68,7 +68,7 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     if let Some(path) = &flags.events {
         output::write(path, &serde_json::to_string(&view.events())?)?;
     }
-    output::print(&show::text::blocks(&view.blocks(plain_ns)))?;
+    output::print(&show::page::text(&view.blocks(plain_ns)))?;
     Ok(Exit::Done)
 }
 

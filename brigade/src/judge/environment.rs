@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::environment::Environment;
+use crate::store::results::Environment;
 
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 48;

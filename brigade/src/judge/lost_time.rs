@@ -4,7 +4,7 @@
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use super::parts::Used;
+use super::row::Used;
 
 /// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
@@ -182,9 +182,9 @@ impl LostTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::parts::used;
+    use crate::judge::row::used;
     use crate::store::fixtures::Sample;
-    use crate::store::invocation::Invocation;
+    use crate::store::results::Invocation;
 
     const MS: f64 = 1e6;
 

@@ -4,8 +4,6 @@ pub mod compare;
 pub mod environment;
 pub mod impact;
 pub mod lost_time;
-pub mod parts;
-pub mod repeat;
 pub mod report;
 pub mod row;
 pub mod statistics;

@@ -1,19 +1,14 @@
 //! The report of one run as a value; renderers read nothing else. The committed schema,
 //! `brigade/report.schema.json`, is generated from these types; a test compares the two.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
+use super::compare::{Figures, Repeat, reference_ns};
 use super::lost_time::LostTime;
-use super::parts::used;
-use super::repeat::{Figures, Repeat, reference_ns};
-use super::row::{Other, Quantity, Row};
+use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
-use crate::manifest::{Case, FigureSpec, Manifest};
-use crate::store::invocation::{Invocation, RecordedCase};
-use crate::store::results::SavedRun;
-use crate::store::results::Skipped;
+use crate::manifest::{FigureSpec, Manifest};
+use crate::store::results::{SavedRun, Skipped};
 
 /// Version of [`Report`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "2.0";
@@ -170,54 +165,6 @@ pub fn report(manifest: &Manifest, run: &RunData) -> Report {
         answers: answers(manifest, &cases),
         groups: groups(manifest, run.saved, &cases),
     }
-}
-
-/// The rows of every case of a run, the case's figure first.
-fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
-    let mut by_name = by_name(run);
-    let others = run.invocations.iter().map(|invocation| &invocation.case);
-    let names = run.description.cases.iter().chain(others);
-    let rows = names.filter_map(|name| {
-        let invocations = by_name.remove(&**name)?;
-        let known = case_of(manifest, run, name);
-        let named = Row {
-            label: known.map_or_else(|| name.clone(), |case| case.name.clone()),
-            case: known.map_or_else(|| name.clone(), |case| case.name.clone()),
-            kind: known.and_then(|case| manifest.kind_of(&case.name, &case.program)),
-            ..Row::default()
-        };
-        let key = invocations.iter().find_map(|of| of.record.as_ref()).map(RecordedCase::of);
-        let unknown = || RecordedCase { program: name.clone(), parameters: BTreeMap::new() };
-        Some(Row::of_case(&named.identified(key.unwrap_or_else(unknown)), &invocations))
-    });
-    rows.collect()
-}
-
-/// The invocations of a run by the name of their case.
-fn by_name(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
-    let mut by_name: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
-    for invocation in &run.invocations {
-        by_name.entry(&invocation.case).or_default().push(invocation);
-    }
-    by_name
-}
-
-/// The figure of each case of a run.
-pub fn cases_of(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
-    rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next()).collect()
-}
-
-/// The figures of a run.
-pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
-    let cases = cases_of(manifest, run).into_iter();
-    cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
-}
-
-/// The manifest's case that this run calls `name`.
-pub fn case_of<'a>(manifest: &'a Manifest, run: &SavedRun, name: &str) -> Option<&'a Case> {
-    let detail = run.description.details.iter().find(|detail| detail.case == name);
-    let known = detail.and_then(|of| manifest.case_of(&of.program, &of.parameters));
-    known.or_else(|| manifest.cases.iter().find(|case| case.name == name))
 }
 
 /// The rows of a run's cases.

@@ -12,7 +12,7 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::manifest::Manifest;
 use crate::measure::process;
-use crate::store::environment::Environment;
+use crate::store::results::Environment;
 
 /// The versions of the crates in this binary.
 const LOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock"));

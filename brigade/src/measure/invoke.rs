@@ -27,7 +27,7 @@ use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::Signals;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
-use crate::store::invocation::{Invocation, Outcome, Reference, SCHEMA_VERSION};
+use crate::store::results::{INVOCATION_SCHEMA_VERSION, Invocation, Outcome, Reference};
 
 /// The tolerated difference between two ways to compute a figure, as a share of it.
 const ROUNDING: f64 = 1e-6;
@@ -103,7 +103,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let verdict = verdict.held_to(job.case);
     let Classified { outcome, interrupted, error, record } = verdict;
     Invocation {
-        schema_version: SCHEMA_VERSION.to_owned(),
+        schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
         round: job.round,
         attempt: job.attempt,

@@ -1,8 +1,7 @@
 //! A comparison as the blocks of a page: what it can decide, the table, and notes.
 
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
-use super::quantity::{percent, small_share, three_digits};
-use super::report::figure;
+use super::quantity::{figure, percent, small_share, three_digits};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
 use crate::judge::environment::{different_cpus, other_differences};
 use crate::judge::row::{ProcessOutcome, Row};

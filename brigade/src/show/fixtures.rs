@@ -2,11 +2,10 @@
 
 use crate::judge::report::{Report, RunData, RunProgress, report as report_of};
 use crate::manifest::Manifest;
-use crate::store::environment::Environment;
 use crate::store::fixtures::{self as sample, Sample};
-use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::SavedRun;
-use crate::store::results::{RUN_SCHEMA_VERSION, RunDescription, Skipped};
+use crate::store::results::{
+    Environment, Invocation, Outcome, RUN_SCHEMA_VERSION, RunDescription, SavedRun, Skipped,
+};
 
 const MANIFEST: &str = r#"
     [programs.threads]

@@ -7,9 +7,8 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::page::{ABSENT, Block, Table};
+use super::page::{self, ABSENT, Block, Table};
 use super::quantity::{NO_BREAK_SPACE, bytes};
-use super::text::blocks as blocks_as_text;
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -47,7 +46,7 @@ pub fn page(report: &LimitsReport) -> String {
             Block::Paragraph("Details: brigade limits --kind KIND".to_owned()),
         ],
     };
-    blocks_as_text(&blocks)
+    page::text(&blocks)
 }
 
 fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {

@@ -1,5 +1,5 @@
-//! A page: a report before it becomes text or Markdown, and the layout of
-//! tables.
+//! A page: a report before it becomes text or Markdown, the layout of tables, and a page as plain
+//! text.
 
 use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
@@ -31,6 +31,33 @@ pub enum Block {
     Code(String),
     /// Where the plots of the group with this name go; only HTML has them.
     Plots(String),
+}
+
+/// Parts of a page as text, with a blank line before tables, headings and
+/// lists.
+pub fn text(page: &[Block]) -> String {
+    let mut text = String::new();
+    let mut before: Option<&Block> = None;
+    for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
+        let follows = match block {
+            Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
+            Block::Heading(..) => true,
+            _ => !matches!(before, Some(Block::Heading(..))),
+        };
+        before = Some(block);
+        if follows && !text.is_empty() {
+            text.push('\n');
+        }
+        text += &match block {
+            Block::Heading(_, heading) => lines(&terminal::line(heading)),
+            Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
+            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
+            Block::Table(table) => table.text(),
+            Block::Code(code) => code.clone(),
+            Block::Plots(_) => String::new(),
+        };
+    }
+    terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
 }
 
 /// The alignment of a cell.

@@ -1,7 +1,7 @@
 //! Figures for readers: three significant digits, in a unit that needs at most
 //! three before the decimal point.
 
-use crate::judge::row::Quantity;
+use crate::judge::row::{Quantity, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
 pub use super::page::{ABSENT, NO_BREAK_SPACE};
@@ -153,6 +153,15 @@ pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
     let shown = value / unit;
     let digits = if shown < 9.95 { format!("{shown:.1}") } else { format!("{shown:.0}") };
     format!("{}{NO_BREAK_SPACE}{symbol}", digits.trim_end_matches(".0"))
+}
+
+/// A figure without its interval.
+pub fn figure(row: &Row) -> String {
+    row.figure.map_or(ABSENT.to_owned(), |of| match row.unit {
+        Quantity::Bytes => bytes(of.value),
+        Quantity::Nanoseconds => duration(of.value),
+        Quantity::Ratio => factor(of.value),
+    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use super::page::{ABSENT, Block, Table};
 use super::quantity::{
-    Unit, bytes, duration, estimated_bytes, estimated_duration, factor, percent, range,
-    three_digits,
+    Unit, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
 };
 use super::screen::{answers, cases, machine};
 use super::verdict::{Verdict, next_run, verdict};
@@ -244,13 +243,4 @@ fn extent(run: &RunSummary) -> String {
         "{} invocations, {}{of} rounds{what}, seed {}, Brigade {}{command}",
         progress.ended, progress.rounds, run.seed, run.version
     )
-}
-
-/// A figure without its interval.
-pub fn figure(row: &Row) -> String {
-    row.figure.map_or(ABSENT.to_owned(), |of| match row.unit {
-        Quantity::Bytes => bytes(of.value),
-        Quantity::Nanoseconds => duration(of.value),
-        Quantity::Ratio => factor(of.value),
-    })
 }

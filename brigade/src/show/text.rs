@@ -1,38 +1,9 @@
-//! A page and the answer of `brigade impact` as plain text for a terminal of 80 columns.
+//! The answer of `brigade impact` as plain text for a terminal of 80 columns.
 
-use harness::terminal;
-
-use super::page::{Block, NO_BREAK_SPACE, item, lines};
+use super::page::lines;
 use super::quantity::{duration, percent, three_digits};
 use crate::judge::impact::{Impact, Matters, Used};
 use crate::judge::statistics::Interval;
-
-/// Parts of a page as text, with a blank line before tables, headings and
-/// lists.
-pub fn blocks(page: &[Block]) -> String {
-    let mut text = String::new();
-    let mut before: Option<&Block> = None;
-    for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
-        let follows = match block {
-            Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
-            Block::Heading(..) => true,
-            _ => !matches!(before, Some(Block::Heading(..))),
-        };
-        before = Some(block);
-        if follows && !text.is_empty() {
-            text.push('\n');
-        }
-        text += &match block {
-            Block::Heading(_, heading) => lines(&terminal::line(heading)),
-            Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
-            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
-            Block::Table(table) => table.text(),
-            Block::Code(code) => code.clone(),
-            Block::Plots(_) => String::new(),
-        };
-    }
-    terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
-}
 
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {

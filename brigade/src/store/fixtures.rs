@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
 
-use crate::store::invocation::{Invocation, Outcome, SCHEMA_VERSION};
+use crate::store::results::{INVOCATION_SCHEMA_VERSION, Invocation, Outcome};
 
 /// Operations in one sample.
 const OPERATIONS: u64 = 10;
@@ -105,7 +105,7 @@ pub fn samples<const ROUNDS: usize>(case: &str, samples: [Sample; ROUNDS]) -> Ve
 /// An invocation without a record.
 pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     Invocation {
-        schema_version: SCHEMA_VERSION.to_owned(),
+        schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: case.to_owned(),
         round,
         attempt: 1,

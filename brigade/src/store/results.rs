@@ -8,13 +8,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use harness::record::{READABLE_MAJOR, Versioned};
+use harness::record::{READABLE_MAJOR, Record, Versioned};
 use libc::{O_NOFOLLOW, O_NONBLOCK};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use crate::store::environment::Environment;
-use crate::store::invocation::{Invocation, Outcome};
+use serde_json::Value;
 
 /// The description of the run.
 pub const RUN: &str = "run.json";
@@ -114,6 +112,158 @@ pub struct Procedure {
     /// A fingerprint of each program's binary: its length in bytes and its
     /// CRC-32.
     pub binaries: BTreeMap<String, String>,
+}
+
+/// Version of [`Invocation`]'s schema, `major.minor`.
+pub const INVOCATION_SCHEMA_VERSION: &str = "1.0";
+
+/// One invocation of one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Invocation {
+    /// Schema version of this line, `major.minor`.
+    pub schema_version: String,
+    /// The case's name in `suite.toml`.
+    pub case: String,
+    /// The round, counted from 1.
+    pub round: u32,
+    /// Which attempt at the case in this round, counted from 1: a round is
+    /// repeated if an attempt was unusable or interrupted.
+    pub attempt: u32,
+    /// When the process started: UTC, RFC 3339.
+    pub started_at: String,
+    /// How long the process lived, in nanoseconds.
+    pub duration_ns: u64,
+    /// How much of that time a signal had stopped it, in nanoseconds; `null` in older records.
+    pub stopped_ns: Option<u64>,
+    /// The program's name and flags, to repeat this invocation.
+    pub command: Vec<String>,
+    /// Its outcome.
+    pub outcome: Outcome,
+    /// Whether the runner ended the process because it was interrupted, which is not the program's
+    /// fault.
+    pub interrupted: bool,
+    /// The exit code; `null` if a signal ended the process or it never ran.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the process, if any.
+    pub signal: Option<i32>,
+    /// The error in one line, if there was one.
+    pub error: Option<String>,
+    /// The program's record, as printed; `null` if there is none.
+    pub record: Option<Record>,
+    /// The machine's speed just before the process started; `null` if not measured.
+    pub reference: Option<Reference>,
+}
+
+/// The time of reference work, the same for all programs: if it differs between two runs, the
+/// machine differs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Reference {
+    /// The CPU used; a different one each time.
+    pub cpu: usize,
+    /// Writing a byte to a pipe and reading it, both in one thread, in nanoseconds.
+    pub kernel_ns: f64,
+}
+
+/// The outcome of an invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The program exited with 0 and printed a complete record.
+    Measured,
+    /// The program ended otherwise, or did not print exactly one record.
+    Failed,
+    /// The program exceeded the case's time-out and was killed.
+    TimedOut,
+    /// The program exited with 3: a limit refused it.
+    Refused,
+}
+
+/// Parameters that affect how long to measure or what to write, not what is measured. `cpus` only
+/// says where, which matters under `spread`: a case may name two CPUs.
+const NOT_MEASURED: [&str; 9] =
+    ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
+
+/// A program and the parameters that affect what it measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RecordedCase {
+    /// The program's name.
+    pub program: String,
+    /// Its parameters, by the long names of their flags with underscores. Absent, `null`, `false`
+    /// or 0 is left out: an older program without a flag behaves as if it were not given.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+impl RecordedCase {
+    /// The case of a record.
+    pub fn of(record: &Record) -> Self {
+        let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
+        let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
+        let given = record.parameters.iter().map(|(name, value)| (name, single(value)));
+        let given = given.filter(|(name, value)| counts(name) && is_given(value));
+        let parameters = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { program: record.program.clone(), parameters }
+    }
+}
+
+/// The only element of a list with one element: a flag that may be repeated.
+fn single(value: &Value) -> &Value {
+    match value {
+        Value::Array(values) if values.len() == 1 => &values[0],
+        value => value,
+    }
+}
+
+fn is_given(value: &Value) -> bool {
+    !(value.is_null() || *value == Value::Bool(false) || value.as_f64() == Some(0.0))
+}
+
+/// Version of [`Environment`]'s schema, `major.minor`.
+pub const ENVIRONMENT_SCHEMA_VERSION: &str = "1.0";
+
+/// The machine and the software behind a run's figures: the contents of `environment.json`, read
+/// once, before the first case. People share results folders, so nothing here names a host, a user,
+/// an address or a path. Unknown facts are absent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// Schema version of this object, `major.minor`.
+    pub schema_version: String,
+    /// Facts by name; the parts of a name are joined by dots. Units are in the names.
+    #[serde(flatten)]
+    pub facts: BTreeMap<String, String>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self { schema_version: ENVIRONMENT_SCHEMA_VERSION.to_owned(), facts: BTreeMap::new() }
+    }
+}
+
+impl Environment {
+    /// A fact.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).map(String::as_str)
+    }
+
+    /// A fact that is a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// The facts whose names begin with `prefix`, by the rest of the name.
+    pub fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        let from = self.facts.range(prefix.to_owned()..);
+        from.map_while(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    }
+
+    /// Adds a fact, if it is known.
+    pub fn set(&mut self, name: impl Into<String>, value: Option<impl ToString>) {
+        self.facts.extend(value.map(|value| (name.into(), value.to_string())));
+    }
 }
 
 /// The folder of one run.
@@ -472,10 +622,11 @@ fn invocation(line: &[u8]) -> anyhow::Result<Invocation> {
 mod tests {
     use proptest::prelude::*;
     use proptest::sample::Index;
+    use serde_json::json;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::store::fixtures::without_record;
+    use crate::store::fixtures::{case, without_record};
 
     fn failed(round: u32) -> Invocation {
         without_record("a", round, Outcome::Failed)
@@ -666,5 +817,39 @@ mod tests {
         let mut files = files();
         files[0] = replaced(&files[0], "\"schema_version\": \"1.", "\"schema_version\": \"9.");
         assert!(error(folder_with(&files).path()).contains("update Brigade"));
+    }
+
+    fn key(parameters: Value) -> RecordedCase {
+        let mut record = case("ring", [1.0])[0].record.clone().expect("a record");
+        record.parameters = serde_json::from_value(parameters).expect("parameters");
+        RecordedCase::of(&record)
+    }
+
+    #[test]
+    fn parameters_that_do_not_affect_the_measurement_do_not_distinguish_cases() {
+        let plain = key(json!({ "tasks": 500, "via": "pipe" }));
+        let other = json!({
+            "tasks": 500, "via": "pipe", "iters": 7, "max_time": 0.1, "json": true, "work": 0,
+            "self": false, "workers": null, "resident_mib": [0],
+        });
+        assert_eq!(key(other), plain);
+        let given = BTreeMap::from([("tasks", json!(500)), ("via", json!("pipe"))]);
+        assert!(plain.parameters.iter().map(|(name, value)| (&**name, value.clone())).eq(given));
+    }
+
+    #[test]
+    fn cpus_distinguish_cases_only_if_tasks_are_pinned_to_them() {
+        let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
+        assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
+        assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
+    }
+
+    #[test]
+    fn other_parameters_distinguish_cases() {
+        let plain = key(json!({ "tasks": 500 }));
+        for other in [json!({ "tasks": 2 }), json!({ "tasks": 500, "work": 1 }), json!({})] {
+            assert_ne!(key(other), plain);
+        }
+        assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
     }
 }

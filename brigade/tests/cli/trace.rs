@@ -166,7 +166,7 @@ fn as_both_users(arguments: &[&str], is_fine: impl Fn(&Ended, &Path) -> bool) {
         let is_right = |_| {
             let mut command = Command::new(words[0]);
             command.args(&words[1..]).current_dir(&home);
-            command.envs(["HOME", "XDG_CACHE_HOME"].map(|name| (name, home.path())));
+            command.env("XDG_CACHE_HOME", home.path().join("cache"));
             command.env("BRIGADE_LOCK", home.path().join("lock"));
             let ended = Ended::from(command);
             if ended.code == Some(3) {

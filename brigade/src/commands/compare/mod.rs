@@ -6,14 +6,13 @@ mod side_by_side;
 use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
-use crate::commands::output;
-use crate::commands::report::read;
+use crate::commands::output::{self, read};
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side, Verdict};
+use crate::judge::compare::{
+    BetweenRuns, Comparison, Design, Figures, Pair, Side, Verdict, figures, largest, reference_ns,
+};
 use crate::judge::environment::{Difference, between_machines, same_machine};
-use crate::judge::repeat::{Figures, largest, reference_ns};
-use crate::judge::report::{cases_of, figures};
-use crate::judge::row::Row;
+use crate::judge::row::{Row, cases_of};
 use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::blocks;
@@ -151,7 +150,7 @@ fn margin(flags: &CompareFlags) -> f64 {
 
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
-        ComparisonFormat::Text => show::text::blocks(&blocks(comparison)),
+        ComparisonFormat::Text => show::page::text(&blocks(comparison)),
         ComparisonFormat::Html => show::html::comparison(comparison),
         ComparisonFormat::Markdown => show::formats::blocks(&blocks(comparison)),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",

@@ -14,17 +14,16 @@ use crate::commands::flags::CompareFlags;
 use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side};
-use crate::judge::report::cases_of;
+use crate::judge::row::cases_of;
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
 use crate::measure::process::Signals;
 use crate::plan;
 use crate::plan::{Order, SidesTurn, shared_cpu};
-use crate::store::environment::Environment;
-use crate::store::invocation::{Invocation, Outcome};
-use crate::store::results::SavedRun;
-use crate::store::results::{self, Folder, RunDescription};
+use crate::store::results::{
+    self, Environment, Folder, Invocation, Outcome, RunDescription, SavedRun,
+};
 
 /// The default budget per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
