@@ -33,7 +33,7 @@ mod state;
 pub mod station;
 pub mod summary;
 pub mod system_files;
-mod system_load;
+pub mod system_load;
 pub mod terminal;
 pub mod threads;
 pub mod trace;

@@ -190,7 +190,7 @@ const MOST_THREADS: usize = 10_000;
 
 /// The CPUs' counters since boot.
 #[derive(Clone, Debug)]
-pub(crate) struct CpuCounts {
+pub struct CpuCounts {
     at_ns: u64,
     cpus: u64,
     /// Entries into each idle state and nanoseconds in it, by its name, over all CPUs; `None` if
@@ -202,7 +202,7 @@ pub(crate) struct CpuCounts {
 
 impl CpuCounts {
     /// Those of `cpus` now.
-    pub(crate) fn read(files: &SystemFiles, cpus: &[usize]) -> Self {
+    pub fn read(files: &SystemFiles, cpus: &[usize]) -> Self {
         let interrupts = files.text("proc/interrupts").unwrap_or_default();
         Self {
             at_ns: clock::now(),
@@ -215,7 +215,7 @@ impl CpuCounts {
 
     /// The differences from `before` until now, in which threads waited this long for a CPU, as of
     /// one operation.
-    pub(crate) fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waiting {
+    pub fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waiting {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
         let mut slept_ns = 0;
         let idle_states =

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use harness::counters::Counters;
 use harness::cpus;
+use harness::record::IdleState;
 use harness::system_files::SystemFiles;
+use harness::system_load::CpuCounts;
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::{output, report};
 use crate::exit::{Exit, UsageError};
-use crate::judge::impact::{Costs, Impact, SwitchCost, Used};
+use crate::judge::impact::{Costs, Impact, Meanwhile, SwitchCost, Used};
 use crate::manifest::{ImpactPlan, Manifest};
 use crate::measure::process::Signals;
 use crate::show;
@@ -41,11 +43,13 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let (run, costs, disturbed) = prices(flags, &manifest, plan)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
+    let before = CpuCounters::read()?;
     let (used, failed) = match flags.pid {
         Some(pid) => (watch(pid, Duration::from_secs_f64(flags.time), &mut signals)?, None),
         None => run_command(&flags.command)?,
     };
-    let impact = Impact::of(used, run, costs, disturbed);
+    let meanwhile = CpuCounters::read()?.since(&before);
+    let impact = Impact::of(used, &meanwhile, run, costs, disturbed);
     let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
     output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
@@ -57,6 +61,34 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
         Some(_) => Exit::Failed,
         None => Exit::Done,
     })
+}
+
+/// The kernel's counters of all CPUs at one moment.
+struct CpuCounters {
+    cpus: CpuCounts,
+    switches: Option<u64>,
+}
+
+impl CpuCounters {
+    fn read() -> anyhow::Result<Self> {
+        let files = SystemFiles::live();
+        let allowed = cpus::allowed().context("reading the CPUs that this process may use")?;
+        let stat = files.text("proc/stat").unwrap_or_default();
+        let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.parse().ok());
+        Ok(Self { cpus: CpuCounts::read(&files, &allowed), switches })
+    }
+
+    fn since(&self, before: &Self) -> Meanwhile {
+        let waiting = self.cpus.since(&before.cpus, None);
+        let entries = |of: Vec<IdleState>| of.iter().map(|of| of.entries_per_operation).sum();
+        let interrupts = waiting.reschedules_per_operation.zip(waiting.calls_per_operation);
+        let switches = self.switches.zip(before.switches);
+        Meanwhile {
+            idle_entries: waiting.idle_states.map(entries),
+            interrupts: interrupts.map(|(reschedules, calls)| reschedules + calls),
+            switches: switches.map(|(after, before)| after.saturating_sub(before) as f64),
+        }
+    }
 }
 
 /// Counts what a process uses for this long, or until a signal. The kernel keeps the switches of
@@ -109,11 +141,10 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
     let folders = flags.run.clone().map_or_else(latest, |folder| vec![folder]);
     let of_run = |folder: &PathBuf| {
         let report = report::report_of(manifest, folder).ok()?;
-        let cost = |(key, case): (_, &String)| Some((key, SwitchCost::of(&report, case)?));
-        let costs: Costs = plan.cases().filter_map(cost).collect();
+        let cost = |(kind, cases): (_, &[String])| Some((kind, SwitchCost::of(&report, cases)?));
+        let costs: Costs = plan.kinds().into_iter().map(cost).collect::<Option<_>>()?;
         let Verdict { is_good, text, .. } = verdict(&report.run);
-        let is_enough = costs.contains_key("lowest") && costs.contains_key("highest");
-        is_enough.then(|| (report.run.name.clone(), costs, (!is_good).then_some(text)))
+        Some((report.run.name.clone(), costs, (!is_good).then_some(text)))
     };
     if let Some(folder) = &flags.run {
         let its = SavedRun::read(folder)?.environment.label();
@@ -123,7 +154,8 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
         }
     }
     folders.iter().find_map(of_run).with_context(|| {
-        let cases: Vec<&str> = plan.cases().map(|(_, case)| case.as_str()).collect();
-        format!("no run of this machine has the cases needed: brigade run '{}'", cases.join("' '"))
+        let kinds = plan.kinds().into_iter();
+        let cases: Vec<&str> = kinds.flat_map(|(_, cases)| cases).map(String::as_str).collect();
+        format!("measure what a switch costs here first: brigade run '{}'", cases.join("' '"))
     })
 }

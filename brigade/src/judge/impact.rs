@@ -1,5 +1,5 @@
-//! Estimates whether switches matter to a program: their number times the cost of one on this
-//! machine, as a share of the program's time.
+//! Estimates whether switches matter to a program: each switch that the kernel counted, times the
+//! cost of a switch of its kind on this machine, as a share of the program's time.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,13 @@ use serde::Serialize;
 
 use crate::judge::report::Report;
 use crate::judge::statistics::Interval;
+pub use crate::manifest::SwitchKind;
 
-/// Switching is negligible below the first share of a program's time, and matters from the second
-/// on.
-const NEGLIGIBLE: f64 = 0.02;
-const MATTERS: f64 = 0.1;
+/// Switching matters from this share of a program's time on.
+const MATTERS: f64 = 0.05;
+
+/// The widest range, as a factor, that decides by itself.
+const WIDEST: f64 = 3.0;
 
 /// What a program used in a span of time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +32,17 @@ pub struct Used {
     pub at_once: u64,
 }
 
+/// What the kernel counted on all CPUs in that span; `null` if it does not report it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Meanwhile {
+    /// How often a CPU entered an idle state.
+    pub idle_entries: Option<f64>,
+    /// How often a CPU interrupted another.
+    pub interrupts: Option<f64>,
+    /// Switches of all programs, to and from idle too.
+    pub switches: Option<f64>,
+}
+
 /// The cost of a switch in one case of a run, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SwitchCost {
@@ -37,27 +50,30 @@ pub struct SwitchCost {
     pub case: String,
     /// CPU time of a switch with the work around it.
     pub cpu_ns: f64,
-    /// Wall time: the interval of the case.
+    /// Wall time: the range of 80 % of processes.
     pub wall_ns: Interval,
+    /// How often a CPU entered an idle state, and interrupted another, for each switch.
+    pub idle_entries: f64,
+    /// How often a CPU interrupted another, likewise.
+    pub interrupts: f64,
 }
 
-/// Costs of a switch from one run: `lowest` and `highest` and, if the manifest has them, the
-/// highest with CPUs kept `awake`, and `pinned` to one CPU.
-pub type Costs = BTreeMap<&'static str, SwitchCost>;
+/// The cost of each kind.
+pub type Costs = BTreeMap<SwitchKind, SwitchCost>;
 
 /// Whether switching matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Matters {
-    /// Even the most expensive switches would not.
+    /// It takes less than a twentieth of the program's time.
     No,
-    /// It depends on the kind of switches.
-    Perhaps,
-    /// Even the cheapest ones would.
+    /// The counters do not show which switches the program made.
+    Undecided,
+    /// It takes more.
     Yes,
 }
 
-/// How much of a program's time switches can explain. Shares are from 0 to 1.
+/// How much of a program's time its switches take. Shares are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Impact {
     /// What the program used.
@@ -68,61 +84,116 @@ pub struct Impact {
     pub disturbed: Option<String>,
     /// The cost of a switch here.
     pub costs: Costs,
-    /// The share of its CPU time, for the cheapest switches and for the most expensive.
-    pub cpu_share: Interval,
-    /// The share of wall time: for the cheapest switches, by as many threads at once as possible,
-    /// and for the most expensive, one after another. By key of the cost.
-    pub wall_share: BTreeMap<&'static str, Interval>,
+    /// The share of the program's switches of each kind.
+    pub kinds: BTreeMap<SwitchKind, Interval>,
+    /// The share of its time that switching takes.
+    pub share: Interval,
     /// Whether switching matters.
     pub matters: Matters,
 }
 
 impl Impact {
-    /// The cost of a program's switches. `costs` must contain `lowest` and `highest`.
-    pub fn of(used: Used, run: String, costs: Costs, disturbed: Option<String>) -> Self {
-        let switches = (used.voluntary + used.involuntary) as f64;
-        let share = |ns: f64, of_ns: u64| (switches * ns / of_ns.max(1) as f64).min(1.0);
-        let (lowest, highest) = (&costs["lowest"], &costs["highest"]);
-        let cpu_share = Interval {
-            low: share(lowest.cpu_ns, used.cpu_ns),
-            high: share(highest.cpu_ns, used.cpu_ns),
+    /// The cost of a program's switches. `costs` must have every kind.
+    pub fn of(
+        used: Used,
+        meanwhile: &Meanwhile,
+        run: String,
+        costs: Costs,
+        disturbed: Option<String>,
+    ) -> Self {
+        let kinds = kinds(&used, meanwhile, &costs);
+        let low = share(&used, &costs, |kind| (kinds[&kind].low, costs[&kind].wall_ns.low));
+        let high = share(&used, &costs, |kind| (kinds[&kind].high, costs[&kind].wall_ns.high));
+        let matters = match (low, high) {
+            (_, high) if high < MATTERS => Matters::No,
+            (low, _) if low >= MATTERS => Matters::Yes,
+            _ if high > WIDEST * low => Matters::Undecided,
+            _ if (low * high).sqrt() < MATTERS => Matters::No,
+            _ => Matters::Yes,
         };
-        let wall = |cost: &SwitchCost| {
-            let least = lowest.wall_ns.low.min(cost.wall_ns.low) / used.at_once.max(1) as f64;
-            Interval {
-                low: share(least, used.wall_ns),
-                high: share(cost.wall_ns.high, used.wall_ns),
-            }
-        };
-        let others = costs.iter().filter(|(key, _)| **key != "lowest");
-        let wall_share: BTreeMap<_, _> = others.map(|(key, cost)| (*key, wall(cost))).collect();
-        let of_wall = wall_share["highest"];
-        // A program that hardly uses the CPU need not be changed.
-        let of_a_cpu = |cost: &SwitchCost| share(cost.cpu_ns, used.wall_ns);
-        let matters = if of_a_cpu(highest).max(of_wall.high) < NEGLIGIBLE {
-            Matters::No
-        } else if of_a_cpu(lowest).min(cpu_share.low).max(of_wall.low) >= MATTERS {
-            Matters::Yes
-        } else {
-            Matters::Perhaps
-        };
-        Self { used, run, disturbed, costs, cpu_share, wall_share, matters }
+        let share = Interval { low, high };
+        Self { used, run, disturbed, costs, kinds, share, matters }
     }
 }
 
+/// The share of the switches of each kind. The CPUs' counters include those of other programs, so
+/// at least what these cannot explain is the program's, and at most all.
+fn kinds(used: &Used, seen: &Meanwhile, costs: &Costs) -> BTreeMap<SwitchKind, Interval> {
+    let all = (used.voluntary + used.involuntary).max(1) as f64;
+    let blocking = used.voluntary as f64 / all;
+    // Going idle and leaving it is a switch of no program.
+    let others = seen
+        .switches
+        .map_or(0.0, |switches| (switches - all - seen.idle_entries.unwrap_or(0.0)).max(0.0));
+    let of = |count: Option<f64>, each: f64, most: f64| {
+        let share = |count: f64| (count / each.max(0.5) / all).clamp(0.0, most);
+        let high = count.map_or(most, share);
+        Interval { low: count.map_or(0.0, |count| share(count - others)), high }
+    };
+    let Interval { low, high } =
+        of(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
+    let asleep = Interval { low, high };
+    let crossing = of(seen.interrupts, costs[&SwitchKind::OtherCpu].interrupts, blocking);
+    let other = Interval {
+        low: (crossing.low - asleep.high).max(0.0),
+        high: (crossing.high - asleep.high).max(0.0),
+    };
+    // The cheapest mixture has the fewest expensive switches.
+    let same = Interval {
+        low: 1.0 - asleep.low - other.low,
+        high: (1.0 - asleep.high - other.high).max(0.0),
+    };
+    BTreeMap::from([
+        (SwitchKind::SameCpu, same),
+        (SwitchKind::OtherCpu, other),
+        (SwitchKind::Asleep, asleep),
+    ])
+}
+
+/// The share of a program's time that its switches take: of the wall time, or, if several threads
+/// were active at once, of theirs. `of` returns the share of the switches of a kind, and the cost of
+/// one.
+fn share(used: &Used, costs: &Costs, of: impl Fn(SwitchKind) -> (f64, f64)) -> f64 {
+    let all = (used.voluntary + used.involuntary) as f64;
+    let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
+    for (kind, cost) in costs {
+        let (share, ns) = of(*kind);
+        wall_ns += all * share * ns;
+        cpu_ns += all * share * cost.cpu_ns.min(ns);
+    }
+    let active_ns = used.cpu_ns as f64 + (wall_ns - cpu_ns);
+    let span_ns = used.wall_ns.max(1) as f64;
+    let threads = (active_ns / span_ns).clamp(1.0, used.at_once.max(1) as f64);
+    (wall_ns / span_ns / threads).min(1.0)
+}
+
 impl SwitchCost {
-    /// The cost in a case of a report's first run, per switch that the kernel counted; `None` if
-    /// not measured.
-    pub fn of(report: &Report, case: &str) -> Option<Self> {
+    /// The cost of a switch over several cases of a report's first run, per switch that the kernel
+    /// counted; `None` if one was not measured.
+    pub fn of(report: &Report, cases: &[String]) -> Option<Self> {
+        let costs: Option<Vec<Self>> =
+            cases.iter().map(|case| Self::of_case(report, case)).collect();
+        costs?.into_iter().reduce(|one, other| Self {
+            wall_ns: Interval {
+                low: one.wall_ns.low.min(other.wall_ns.low),
+                high: one.wall_ns.high.max(other.wall_ns.high),
+            },
+            ..other
+        })
+    }
+
+    fn of_case(report: &Report, case: &str) -> Option<Self> {
         let mut rows = report.groups.iter().flat_map(|group| &group.rows);
         let row = rows.find(|row| row.case == case)?;
         let switches = row.switches.filter(|switches| *switches > 0.0)?;
-        let figure = row.figure?;
-        let wall = figure.interval.unwrap_or(Interval { low: figure.value, high: figure.value });
+        let wall = row.range?;
+        let each = |count: Option<f64>| count.unwrap_or(0.0) / switches;
         Some(Self {
             case: case.to_owned(),
             cpu_ns: row.cpu_ns? / switches,
             wall_ns: Interval { low: wall.low / switches, high: wall.high / switches },
+            idle_entries: each(row.parts.and_then(|parts| parts.idle_entries)),
+            interrupts: each(row.parts.and_then(|parts| parts.interrupts)),
         })
     }
 }
@@ -131,35 +202,53 @@ impl SwitchCost {
 mod tests {
     use super::*;
 
-    /// This many switches in one second by two threads, and this much CPU time.
-    fn of(switches: u64, cpu_ns: u64) -> Impact {
-        let cost = |low: f64, high: f64| SwitchCost {
+    const SECOND: u64 = 1_000_000_000;
+
+    /// What this many blocking switches cost a program of two threads in one second.
+    fn of(switches: u64, cpu_ns: u64, meanwhile: [Option<f64>; 3]) -> Impact {
+        let cost = |low: f64, high: f64, idle_entries: f64, interrupts: f64| SwitchCost {
             case: "a".to_owned(),
             cpu_ns: low / 2.0,
             wall_ns: Interval { low, high },
+            idle_entries,
+            interrupts,
         };
-        let costs = [("lowest", cost(1000.0, 1200.0)), ("highest", cost(30_000.0, 40_000.0))];
-        let (wall_ns, voluntary, involuntary) = (1_000_000_000, switches, 0);
-        let used = Used { wall_ns, cpu_ns, voluntary, involuntary, at_least: false, at_once: 2 };
-        Impact::of(used, "run".to_owned(), Costs::from(costs), None)
+        let costs = [
+            (SwitchKind::SameCpu, cost(1000.0, 2000.0, 0.0, 0.0)),
+            (SwitchKind::OtherCpu, cost(10_000.0, 12_000.0, 0.0, 1.0)),
+            (SwitchKind::Asleep, cost(20_000.0, 30_000.0, 1.0, 1.0)),
+        ];
+        let (voluntary, involuntary) = (switches, 0);
+        let (wall_ns, at_least, at_once) = (SECOND, false, 2);
+        let used = Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once };
+        let [idle_entries, interrupts, switches] = meanwhile;
+        let meanwhile = Meanwhile { idle_entries, interrupts, switches };
+        Impact::of(used, &meanwhile, "run".to_owned(), Costs::from(costs), None)
     }
 
     #[test]
-    fn no_share_is_above_one_and_few_switches_do_not_matter() {
-        let all = 1_000_000_000;
-        for (switches, cpu_ns, matters, [low, high]) in [
-            (1_000_000, all, Matters::Yes, [0.5, 1.0]),
-            (10_000, all, Matters::Perhaps, [0.005, 0.4]),
-            (100, all, Matters::No, [5e-5, 0.004]),
-            (0, all, Matters::No, [0.0, 0.0]),
-            // Half of its CPU time, but almost none of the second.
-            (4, 60_000, Matters::No, [2e-6, 1.6e-4]),
+    fn switches_are_priced_by_where_they_went() {
+        let all = Some(10_000.0);
+        for (switches, cpu_ns, meanwhile, matters, [low, high]) in [
+            // On one CPU.
+            (10_000, SECOND / 2, [Some(0.0), Some(0.0), all], Matters::No, [0.01, 0.02]),
+            // To another CPU, and to one that sleeps.
+            (10_000, SECOND / 2, [Some(0.0), all, all], Matters::Yes, [0.1, 0.12]),
+            (10_000, SECOND / 2, [all, all, Some(20_000.0)], Matters::Yes, [0.2, 0.3]),
+            // Two threads that never wait otherwise.
+            (10_000, 2 * SECOND, [Some(0.0), all, all], Matters::Yes, [0.05, 0.06]),
+            // Others may have made them, or nothing is known.
+            (10_000, SECOND / 2, [all, all, Some(1e6)], Matters::Undecided, [0.01, 0.3]),
+            (10_000, SECOND / 2, [None; 3], Matters::Undecided, [0.01, 0.3]),
+            (100_000, SECOND / 2, [None; 3], Matters::Yes, [0.1, 1.0]),
+            (100, SECOND / 2, [None; 3], Matters::No, [1e-4, 3e-3]),
+            (0, 0, [Some(0.0); 3], Matters::No, [0.0, 0.0]),
         ] {
-            let impact = of(switches, cpu_ns);
-            assert_eq!(impact.matters, matters, "{switches}");
-            let Interval { low: least, high: most } = impact.wall_share["highest"];
-            assert!((least - low).abs() + (most - high).abs() < 1e-9, "{impact:?}");
+            let impact = of(switches, cpu_ns, meanwhile);
+            let share = impact.share;
+            let difference = (share.low - low).abs() + (share.high - high).abs();
+            assert!(difference < 1e-9 || switches == 100_000 && share.low >= 0.1, "{impact:?}");
+            assert_eq!(impact.matters, matters, "{impact:?}");
         }
-        assert_eq!(of(0, 0).cpu_share, Interval { low: 0.0, high: 0.0 });
     }
 }

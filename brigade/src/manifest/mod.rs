@@ -14,7 +14,9 @@ use serde::Deserialize;
 use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
-pub use tables::{AdvicePlan, Cost, FigureSpec, ImpactPlan, ScreenSpec, SentenceSpec, TaskKind};
+pub use tables::{
+    AdvicePlan, Cost, FigureSpec, ImpactPlan, ScreenSpec, SentenceSpec, SwitchKind, TaskKind,
+};
 use tables::{Form, Program};
 
 /// The longest time-out of a case, in seconds: 11 days.
@@ -220,7 +222,7 @@ impl Manifest {
         let blocks = self.screen.iter().flat_map(|of| &of.blocks);
         let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
         let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
-        let impact = self.impact.iter().flat_map(ImpactPlan::cases).map(|(_, case)| case);
+        let impact = self.impact.iter().flat_map(ImpactPlan::kinds).flat_map(|(_, cases)| cases);
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
             .chain(impact.map(|case| ("impact", case)))

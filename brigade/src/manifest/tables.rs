@@ -216,25 +216,37 @@ pub enum Cost {
 /// The cases that show each cost, for `brigade advise`.
 pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
 
-/// The cases with the cost of a switch, for `brigade impact`.
+/// The cases with the cost of each kind of switch, for `brigade impact`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpactPlan {
-    /// The cheapest switch.
-    pub lowest: String,
-    /// The most expensive switch.
-    pub highest: String,
-    /// The most expensive switch with the CPUs kept awake.
-    pub awake: Option<String>,
-    /// The most expensive switch on one CPU.
-    pub pinned: Option<String>,
+    /// To another thread on the same CPU.
+    pub same_cpu: Vec<String>,
+    /// To a thread on another CPU, which is awake.
+    pub other_cpu: Vec<String>,
+    /// To a thread whose CPU sleeps.
+    pub asleep: Vec<String>,
 }
 
 impl ImpactPlan {
-    /// All of its cases, by key.
-    pub fn cases(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let needed = [("lowest", Some(&self.lowest)), ("highest", Some(&self.highest))];
-        let others = [("awake", self.awake.as_ref()), ("pinned", self.pinned.as_ref())];
-        needed.into_iter().chain(others).filter_map(|(key, case)| Some((key, case?)))
+    /// The cases of each kind.
+    pub fn kinds(&self) -> [(SwitchKind, &[String]); 3] {
+        [
+            (SwitchKind::SameCpu, &self.same_cpu),
+            (SwitchKind::OtherCpu, &self.other_cpu),
+            (SwitchKind::Asleep, &self.asleep),
+        ]
     }
+}
+
+/// A kind of switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// To another thread on the same CPU.
+    SameCpu,
+    /// To a thread on another CPU, which is awake.
+    OtherCpu,
+    /// To a thread whose CPU sleeps.
+    Asleep,
 }

@@ -1,70 +1,67 @@
 //! The answer of `brigade impact` as plain text for a terminal of 80 columns.
 
-use super::page::lines;
-use super::quantity::{duration, percent, three_digits};
-use crate::judge::impact::{Impact, Matters, Used};
+use harness::terminal;
+
+use super::page::{NO_BREAK_SPACE, item, lines};
+use super::quantity::{self, brief, duration, small_share};
+use crate::judge::impact::{Impact, Matters, SwitchKind, Used};
+use crate::judge::row::Quantity;
 use crate::judge::statistics::Interval;
 
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
-    let share = |of: &Interval| format!("{} to {}", percent(of.low), percent(of.high));
-    let Impact { used, run, disturbed, costs, cpu_share, wall_share, matters, .. } = impact;
-    let of_wall = wall_share["highest"];
+    let Impact { used, run, disturbed, costs, kinds, share, matters } = impact;
+    let range = |of: &Interval| match [of.low, of.high].map(small_share) {
+        [low, high] if low == high => high,
+        _ if of.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
+        [low, high] => format!("{low} to {high}"),
+    };
+    let takes = format!("its switches take {} of its time.", range(share));
     let mut text = lines(&match matters {
-        Matters::No if of_wall.high < 0.001 => {
-            "No: switching is less than 0.1 % of its time.".to_owned()
-        }
-        Matters::No => {
-            format!("No: switching is at most {} of its time.", percent(of_wall.high))
-        }
-        Matters::Perhaps => format!(
-            "Maybe: switching is {} of its time, and {} of its CPU time.",
-            share(&of_wall),
-            share(cpu_share)
-        ),
-        Matters::Yes => format!(
-            "Yes: switching is {} of its time, and {} of its CPU time.",
-            share(&of_wall),
-            share(cpu_share)
+        Matters::No => format!("No: {takes}"),
+        Matters::Yes => format!("Yes: {takes}"),
+        Matters::Undecided => format!(
+            "Undecided: {takes} The CPUs' counters do not show where its switches went. Stop other \
+             programs, or trace it: perf sched record -- COMMAND, then perf sched timehist."
         ),
     });
-    if *matters != Matters::No {
-        let others = [("With the CPUs kept awake", "awake"), ("On one CPU", "pinned")];
-        let others = others
-            .iter()
-            .filter_map(|(how, key)| Some(format!("{how}: {}.", share(wall_share.get(key)?))));
-        let others: Vec<String> = others.collect();
-        text += &lines(&others.join(" "));
+    let kind = |kind| &kinds[&kind];
+    let leaves = kind(SwitchKind::OtherCpu).low + kind(SwitchKind::Asleep).low;
+    if *matters == Matters::Yes && leaves > 0.5 {
+        text += &lines("If its threads take turns, keep them on one CPU: taskset -c 0 COMMAND.");
     }
-    let cost = |key: &str| {
-        let of = &costs[key];
-        let range = |of: &Interval| format!("[{}, {}]", duration(of.low), duration(of.high));
-        let (cpu, wall) = (duration(of.cpu_ns), range(&of.wall_ns));
-        format!("{cpu} of CPU time and {wall} of wall time ({})", of.case)
-    };
-    let (low, high) = (cost("lowest"), cost("highest"));
     text += "\n";
     text += &did(used);
-    text += &lines(&format!("A switch costs from {low} to {high}, as measured in {run}."));
+    let words = [
+        (SwitchKind::Asleep, "wake a sleeping CPU"),
+        (SwitchKind::OtherCpu, "go to another CPU"),
+        (SwitchKind::SameCpu, "stay on one CPU"),
+    ];
+    for (of, words) in words {
+        let Interval { low, high } = kinds[&of];
+        if low.max(high) >= 0.001 {
+            let share = range(&Interval { low: low.min(high), high: low.max(high) });
+            let cost = quantity::range(costs[&of].wall_ns, Quantity::Nanoseconds);
+            text += &item(&format!("{share} of its switches {words}: {cost} each"));
+        }
+    }
+    text += &lines(&format!("The costs are from {run}."));
     text += &disturbed
         .as_ref()
         .map_or(String::new(), |why| lines(&format!("That run was disturbed. {why}")));
-    text
+    terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
 }
 
 /// The program's activity.
 fn did(used: &Used) -> String {
     let Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once } = used;
-    let each_second = |count: u64| match count as f64 * 1e9 / *wall_ns as f64 {
-        rate if rate >= 1000.0 => format!("{rate:.0}"),
-        rate => three_digits(rate),
-    };
+    let switches = (voluntary + involuntary) as f64 * 1e9 / *wall_ns as f64;
+    let switches = if switches >= 1000.0 { format!("{switches:.0}") } else { brief(switches) };
     let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
     let at_least = if *at_least { "at least " } else { "" };
     let (wall, cpu) = (duration(*wall_ns as f64), duration(*cpu_ns as f64));
-    let (voluntary, involuntary) = (each_second(*voluntary), each_second(*involuntary));
     lines(&format!(
-        "In {wall} it used {cpu} of CPU time, {at_least}{voluntary} voluntary switches per second, \
-         {at_least}{involuntary} involuntary ones; at most {threads} at once."
+        "In {wall} it used {cpu} of CPU time and made {at_least}{switches} switches per second, with \
+         at most {threads} at once."
     ))
 }

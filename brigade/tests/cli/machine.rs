@@ -133,18 +133,13 @@ fn with_costs() -> Bench {
 }
 
 fn impact_of(bench: &Bench, arguments: &[&str]) -> Command {
-    let manifest = bench.manifest() + "[impact]\nlowest = \"cheap\"\nhighest = \"expensive\"\n";
+    let plan = "[impact]\nsame_cpu = ['cheap']\nother_cpu = ['cheap']\nasleep = ['expensive']\n";
+    let manifest = bench.manifest() + plan;
     bench.brigade_with(&manifest, arguments)
 }
 
 fn ends(bench: &Bench, arguments: &[&str]) -> Ended {
     Ended::from(impact_of(bench, arguments))
-}
-
-/// A share of a kind, for the cheapest switches and for the most expensive.
-fn share(impact: &Value, path: &str) -> [f64; 2] {
-    let share = impact.pointer(path).unwrap();
-    ["low", "high"].map(|end| share[end].as_f64().unwrap())
 }
 
 #[test]
@@ -159,14 +154,14 @@ fn the_switches_of_a_command_are_multiplied_by_their_cost() {
     let switches = used("voluntary") + used("involuntary");
     // Both the shell and the sleep block.
     assert!(switches >= 200.0, "{impact}");
-    for (name, of_ns, [low_ns, high_ns]) in [
-        ("/cpu_share", used("cpu_ns"), [1000.0, 40_000.0]),
-        ("/wall_share/highest", used("wall_ns"), [75.0 / used("at_once"), 75.0]),
-    ] {
-        let expected = [low_ns, high_ns].map(|ns| (switches * ns / of_ns).min(1.0));
-        let found = share(&impact, name);
-        assert!((found[0] - expected[0]).abs() < 1e-9, "{name}: {expected:?}: {impact}");
-        assert!((found[1] - expected[1]).abs() < 1e-9, "{name}: {expected:?}: {impact}");
+    // Every kind takes 75 ns here, and the shell and the sleep alternate.
+    let share = switches * 75.0 / used("wall_ns");
+    for end in ["low", "high"] {
+        let found = impact["share"][end].as_f64().unwrap();
+        assert!(found <= share + 1e-9 && found >= share / used("at_once") - 1e-9, "{impact}");
+        let kinds = impact["kinds"].as_object().unwrap().values();
+        let sum: f64 = kinds.map(|kind| kind[end].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{impact}");
     }
 }
 
@@ -179,7 +174,7 @@ fn a_running_process_is_watched_and_an_ended_one_is_named() {
     let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3"]);
     works.kill().unwrap();
     works.wait().unwrap();
-    assert!(ended.code == Some(0) && ended.stdout.contains(" of CPU time, "), "{ended:?}");
+    assert!(ended.code == Some(0) && ended.stdout.contains(" of CPU time "), "{ended:?}");
     for pid in [&pid, "4294967295"] {
         let ended = ends(&bench, &["impact", "--pid", pid, "--time", "0.3"]);
         assert!(ended.code == Some(1) && ended.stderr.contains(pid), "{ended:?}");
