@@ -228,6 +228,18 @@ impl Comparison {
         }
     }
 
+    /// The change, as a share, from which on half of the cases get a verdict; `None` if none has an
+    /// interval.
+    pub fn resolution(&self) -> Option<f64> {
+        let of_case = |case: &Compared| {
+            let Interval { low, high } = case.ratio.interval?;
+            let earlier = case.earlier.map_or(0.0, |ratio| BEYOND_EARLIER * ratio.ln().abs());
+            Some(((high / low).ln() / 2.0).max(earlier).max(self.margin.ln_1p()))
+        };
+        let logs: Vec<f64> = self.cases.iter().filter_map(of_case).collect();
+        median(&logs).map(f64::exp_m1)
+    }
+
     /// How many cases have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()

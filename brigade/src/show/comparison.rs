@@ -10,7 +10,6 @@ use crate::judge::statistics::{Estimate, Interval};
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let mut page = vec![Block::Paragraph(decides(comparison))];
-    page.extend(detectable(comparison).map(Block::Paragraph));
     page.extend(different_cpus(&comparison.environment_differences).map(Block::Paragraph));
     let [baseline, candidate] = &comparison.sides;
     page.push(Block::Items(vec![side("baseline", baseline), side("candidate", candidate)]));
@@ -23,42 +22,39 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     page
 }
 
-/// The number of cases with each verdict, or why there are none.
+/// What it can decide, from how much, and the number of cases with each verdict.
 fn decides(comparison: &Comparison) -> String {
-    if comparison.design == Design::TwoRuns && comparison.earlier_runs < 2 {
-        return "No verdicts: nothing shows how much runs of one build differ on this machine. Run \
-                the old build twice more (brigade run), or compare the builds directly: brigade \
-                compare --bin OLD --bin NEW."
+    let Comparison { design, earlier_runs, sides, cases, .. } = comparison;
+    if *design == Design::TwoRuns && *earlier_runs < 2 {
+        return "No verdicts: two runs do not show how much runs of one build differ. Compare the \
+                builds directly (brigade compare --bin OLD --bin NEW CASE…), or run the old build \
+                twice more."
             .to_owned();
     }
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
-    let counts =
-        verdicts.map(|verdict| format!("{} {}", comparison.count(verdict), verdict.as_str()));
+    let counts = verdicts.map(|verdict| {
+        format!("{}{NO_BREAK_SPACE}{}", comparison.count(verdict), verdict.as_str())
+    });
     let missing = match comparison.not_compared.len() {
         0 => String::new(),
         count => format!(", {count} not compared"),
     };
-    let builds = match comparison.sides.iter().any(|side| side.other_binary) {
+    let builds = match sides.iter().any(|side| side.other_binary) {
         true => " (of these two builds)",
         false => "",
     };
-    let earlier = match comparison.design {
-        Design::TwoRuns => {
-            format!("; {} earlier runs show how much runs differ", comparison.earlier_runs)
+    let from = match design {
+        Design::SideBySide => {
+            let rounds = cases.iter().map(|case| case.ratio.count).max().unwrap_or(0);
+            format!("{rounds} rounds")
         }
-        _ => String::new(),
+        Design::TwoRuns => format!("2 runs and {earlier_runs} earlier ones"),
+        Design::Groups => "These runs".to_owned(),
     };
-    format!("Cases: {}{missing}{builds}{earlier}.", counts.join(", "))
-}
-
-/// The smallest changes that would have been found.
-fn detectable(comparison: &Comparison) -> Option<String> {
-    let ends = comparison.cases.iter().filter_map(|case| case.ratio.interval);
-    let mut widths: Vec<f64> =
-        ends.map(|Interval { low, high }| ((high / low).ln() / 2.0).exp() - 1.0).collect();
-    widths.sort_by(f64::total_cmp);
-    let middle = *widths.get(widths.len().checked_sub(1)? / 2)?;
-    Some(format!("Changes under {} may go unseen.", small_share(middle.max(comparison.margin))))
+    let detects = comparison.resolution().map_or("no change".to_owned(), |share| {
+        format!("changes of {} or more in half of the cases", small_share(share))
+    });
+    format!("{from} show {detects}: {}{missing}{builds}.", counts.join(", "))
 }
 
 /// One row per case: changed cases, then unresolved ones, each by size of the ratio.

@@ -137,7 +137,7 @@ fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
     send(&brigade, Signal::SIGINT);
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.stdout.contains("Cases: "), "{ended:?}");
+    assert!(ended.stdout.contains("rounds show "), "{ended:?}");
     let kept: usize = folders(&bench).iter().map(|folder| records_in(folder).len()).sum();
     assert_eq!(kept, 31);
 }
