@@ -46,19 +46,19 @@ pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
         for own in 1..threads {
             let passing = move || {
                 let _end = EndOfTurns { turns, event: Some(event) };
-                event.wait();
+                event.wait(turns);
                 while !turns.over.load(Relaxed) {
                     turns.take(own as u64, units);
-                    event.set_and_wait();
+                    event.set_and_wait(turns);
                 }
                 Ok(())
             };
             others.push(spawn(scope, own, thread::Builder::new(), passing)?);
         }
-        while event.waiting() < threads - 1 {
+        while event.waiting().len() < threads - 1 {
             thread::yield_now();
         }
-        let driven = drive(bench, turns, units, || event.set_and_wait());
+        let driven = drive(bench, turns, units, || event.set_and_wait(turns));
         drop(end);
         join(others).and(driven)
     })
@@ -103,8 +103,7 @@ fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()>
     root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
 }
 
-/// Ends the turns when dropped: lets threads that wait for the event through, one after the other,
-/// so that they end.
+/// Ends the turns when dropped, and wakes the threads that wait for the event.
 struct EndOfTurns<'a> {
     turns: &'a Turns,
     event: Option<&'a AutoResetEvent>,
@@ -113,7 +112,8 @@ struct EndOfTurns<'a> {
 impl Drop for EndOfTurns<'_> {
     fn drop(&mut self) {
         self.turns.over.store(true, Relaxed);
-        self.event.inspect(|event| event.set());
+        // A thread that joins the queue from now on sees that the turns are over.
+        self.event.inspect(|event| event.waiting().iter().for_each(Thread::unpark));
     }
 }
 
@@ -147,79 +147,43 @@ fn verify(what: &str, switched: u64, cycles: u64, least: f64) -> anyhow::Result<
     Ok(())
 }
 
-/// An auto-reset event, as in Win32 and .NET: when set, it lets one waiting thread through and is
-/// unset again. Threads pass in the order of arrival.
+/// An auto-reset event, as in Win32 and .NET: each time that it is set, it lets one waiting thread
+/// through. Threads pass in the order of arrival.
 #[derive(Debug, Default)]
-struct AutoResetEvent {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Set while nobody waited.
-    set: bool,
-    waiting: VecDeque<Thread>,
-}
-
-impl State {
-    /// Unsets the event, or else joins the queue.
-    fn pass_or_queue(&mut self) -> bool {
-        let passes = std::mem::take(&mut self.set);
-        if !passes {
-            self.waiting.push_back(thread::current());
-        }
-        passes
-    }
-
-    /// Removes the first thread from the queue, or else leaves the event set.
-    fn release(&mut self) -> Option<Thread> {
-        let first = self.waiting.pop_front();
-        self.set = first.is_none();
-        first
-    }
-}
+struct AutoResetEvent(Mutex<VecDeque<Thread>>);
 
 impl AutoResetEvent {
-    /// The number of waiting threads.
-    fn waiting(&self) -> usize {
-        self.state().waiting.len()
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Thread>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the event is set, and unsets it.
-    fn wait(&self) {
-        let passes = self.state().pass_or_queue();
-        self.until_released(passes);
-    }
-
-    /// Lets one thread through.
-    fn set(&self) {
-        let released = self.state().release();
-        released.inspect(Thread::unpark);
+    /// Waits until another thread sets the event, or the turns are over.
+    fn wait(&self, turns: &Turns) {
+        self.waiting().push_back(thread::current());
+        self.until_released(turns);
     }
 
     /// Lets another thread through and waits. The caller joins the queue before
     /// the other one runs: in two steps, a thread preempted between them would
     /// let the setter take the event again.
-    fn set_and_wait(&self) {
-        let mut state = self.state();
-        let (released, passes) = (state.release(), state.pass_or_queue());
-        drop(state);
+    fn set_and_wait(&self, turns: &Turns) {
+        let mut waiting = self.waiting();
+        let released = waiting.pop_front();
+        waiting.push_back(thread::current());
+        drop(waiting);
         released.inspect(Thread::unpark);
-        self.until_released(passes);
+        self.until_released(turns);
     }
 
-    /// Unless the calling thread passes, blocks until it has left the queue; threads may be
-    /// unparked spuriously.
-    fn until_released(&self, mut passes: bool) {
+    /// Blocks until the calling thread has left the queue; threads may be unparked spuriously.
+    fn until_released(&self, turns: &Turns) {
         let own = thread::current().id();
-        while !passes {
+        while !turns.over.load(Relaxed) {
             thread::park();
-            passes = self.state().waiting.iter().all(|thread| thread.id() != own);
+            if self.waiting().iter().all(|thread| thread.id() != own) {
+                return;
+            }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
