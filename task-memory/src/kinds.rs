@@ -13,8 +13,6 @@ const MARGIN_BYTES: usize = 16 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// One block of memory instead of tasks: address space compared with memory
-    Heap,
     /// Threads without a channel
     Thread,
     /// Threads with a channel in memory each

@@ -10,7 +10,7 @@
 //! free pages on per-CPU lists, which it omits. A process allocates from these first, so half of
 //! the tasks are created before the first reading, and then the drop in `MemAvailable` agrees, too.
 //! For processes the user memory is proportional: pages shared with the parent are divided among
-//! their users. `--kind heap` has no tasks: it compares address space with memory.
+//! their users.
 //!
 //! Known biases: kernel stacks, slab and `MemAvailable` are the whole machine's, so they include
 //! others' activity; use many tasks and a quiet machine, and mind the intervals. Allocators and
@@ -20,9 +20,9 @@
 //! Stacks are touched by recursion, whose last frame may reach 2 KiB too deep.
 //!
 //! With `--until-refused` there is one iteration, which creates tasks one by one until the kernel
-//! refuses one: the record contains their number, and what was refused. These threads are created
-//! as the standard library does it but by different code, since the library would abort the
-//! process.
+//! refuses one: the record contains their number, and what was refused. Before each thread it maps
+//! and unmaps what a thread maps, since the standard library aborts the process if only the last
+//! map is refused.
 
 mod async_tasks;
 mod kinds;
@@ -31,12 +31,10 @@ mod processes;
 mod reading;
 mod threads;
 
-use std::hint::black_box;
-
 use anyhow::ensure;
 use harness::failure::{Shortage, UsageError};
 use harness::flags::name;
-use harness::limits::{self, Need, STACK_BYTES, raise_soft_file_limit};
+use harness::limits::{self, STACK_BYTES, raise_soft_file_limit};
 use harness::record::LedgerPoint;
 use harness::{Bench, Count, Launch, Measured, Spec, program};
 
@@ -46,16 +44,13 @@ use kinds::{Subject, Task, Waiting, size, stack_size};
 /// Linux.
 const PROCESS_STACK_BYTES: usize = 4 << 20;
 
-/// The least distance of two writes that touch every page, in bytes.
-const PAGE_BYTES: usize = 4096;
-
 /// Read the memory of waiting tasks, part by part.
 ///
 /// Tasks are added step by step; after each step the memory of the process and
 /// of the machine is read. One iteration adds the tasks of one step.
 #[derive(clap::Args, serde::Serialize)]
 struct Flags {
-    /// Kind of the tasks; heap means one block of memory instead of tasks
+    /// Kind of the tasks
     #[arg(long, value_enum, default_value_t = Subject::Thread)]
     kind: Subject,
 
@@ -75,10 +70,6 @@ struct Flags {
     /// Address space of each thread's or coroutine's stack [default: 1MiB]
     #[arg(long, value_name = "BYTES", value_parser = stack_size)]
     stack_size: Option<usize>,
-
-    /// Size of the block of --kind heap [default: 256MiB]
-    #[arg(long, value_name = "BYTES", value_parser = size)]
-    bytes: Option<usize>,
 
     /// Create tasks one by one up to --tasks, or until the kernel refuses one
     #[arg(long)]
@@ -109,11 +100,7 @@ impl Flags {
             format!("--waiting {waits}: LocalPool has neither timers nor I/O; choose channel")
         } else if self.stack_size.is_some() && !has_sized_stack {
             format!("--stack-size: --kind {kind} has no stacks to size")
-        } else if self.bytes.is_some() && kind != Subject::Heap {
-            format!("--bytes: --kind {kind} has no block; use --touch")
-        } else if self.until_refused && kind == Subject::Heap {
-            "--until-refused: --kind heap has no tasks".into()
-        } else if touch > 0 && matches!(kind, Subject::IoUring | Subject::Heap) {
+        } else if touch > 0 && kind == Subject::IoUring {
             format!("--touch: --kind {kind} has nothing to touch")
         } else if (has_sized_stack || is_process) && touch > most {
             format!(
@@ -127,9 +114,7 @@ impl Flags {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let task = flags.task()?;
-    if flags.kind == Subject::Heap {
-        observe_block(flags.bytes.unwrap_or(256 << 20), bench)?;
-    } else if flags.until_refused {
+    if flags.until_refused {
         until_refused(flags.kind, task, bench)?;
     } else {
         sweep(flags, task, bench)?;
@@ -202,36 +187,4 @@ fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<
     take_reading(LedgerPoint { refused, ..held }, bench);
     let observed = bench.observe();
     population.end().and(observed)
-}
-
-/// `--kind heap`: allocates and touches a block of this many bytes, repeatedly for the times, and
-/// once more for the readings.
-fn observe_block(bytes: usize, bench: &Bench) -> anyhow::Result<()> {
-    limits::require(&Need::block(bytes as u64))?;
-    let pages = bytes.div_ceil(PAGE_BYTES) as u64;
-    let touch = Measured { operations: pages, ..Measured::single("touch", "page") };
-    // Unwritten: its capacity, not its length, is `bytes`.
-    let allocate = || black_box(Vec::<u8>::with_capacity(bytes));
-    let write_to_every_page = |block: &mut Vec<u8>| {
-        for byte in block.spare_capacity_mut().iter_mut().step_by(PAGE_BYTES) {
-            byte.write(1);
-        }
-        black_box(block);
-    };
-    for mut lap in bench.laps(&[Measured::single("allocate", "allocation"), touch]) {
-        let mut block = allocate();
-        lap.split();
-        write_to_every_page(&mut block);
-        lap.finish();
-    }
-    let at = |moment: &str| {
-        let reading = reading::read(0, &["self".into()]);
-        take_reading(LedgerPoint { moment: Some(moment.into()), ..reading }, bench);
-    };
-    at("start");
-    let mut block = allocate();
-    at("allocated");
-    write_to_every_page(&mut block);
-    at("touched");
-    bench.observe()
 }

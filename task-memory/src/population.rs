@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::mpsc::sync_channel;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime as Compio;
 use corosensei::Coroutine;
@@ -29,15 +29,9 @@ pub fn open(
     task: Task,
     until_refused: bool,
 ) -> anyhow::Result<Box<dyn Population>> {
-    let threads = || -> Box<dyn Population> {
-        match until_refused {
-            true => Box::new(Threads::refusable(task)),
-            false => Box::new(Threads::of_std(task)),
-        }
-    };
+    let threads = || Box::new(Threads::new(task, until_refused));
     let tokio = |local| anyhow::Ok(Tasks::new(Tokio::new(local, task).context(STARTING)?, task));
     Ok(match subject {
-        Subject::Heap => bail!("--kind heap has no tasks"),
         Subject::Thread => threads(),
         Subject::ThreadFutex => linked(threads(), || {
             let (sender, receiver) = sync_channel(1);
@@ -101,12 +95,12 @@ impl<T> Population for Each<T> {
 }
 
 /// A channel and a thread for each task.
-struct Linked<C>(Each<C>, Box<dyn Population>);
+struct Linked<C>(Each<C>, Box<Threads>);
 
 /// Threads with channels that `open` opens, each used once: a pipe that has carried a byte keeps a
 /// page.
 fn linked<R: Source + 'static, S: Sink + 'static>(
-    threads: Box<dyn Population>,
+    threads: Box<Threads>,
     open: impl Fn() -> io::Result<(R, S)> + 'static,
 ) -> Box<dyn Population> {
     let used = move || {

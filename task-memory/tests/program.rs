@@ -18,17 +18,10 @@ const PROGRAM: Program = Program {
     ..Program::NEW
 };
 
-/// It has unlimited iterations.
-const HEAP: Program = Program { flags: &["--kind=heap", "--bytes=1MiB"], ..PROGRAM };
-
 contract::keeps! { PROGRAM;
     record::the_record_is_valid,
     record::the_counts_agree_with_the_kernel,
     placement::the_placement_is_obeyed,
-}
-
-contract::keeps! { HEAP;
-    ending::signals_keep_the_record_and_leave_no_process,
 }
 
 /// How many bytes a figure of this process rose in a sweep per added task.
@@ -110,34 +103,17 @@ fn a_larger_stack_is_address_space_and_not_memory() {
 }
 
 #[test]
-fn a_heap_block_is_address_space_until_it_is_touched() {
-    const BYTES: u64 = 32 << 20;
-    let flags = ["--kind=heap", "--bytes=32MiB", "--iters=2"];
-    let points = PROGRAM.record(&flags).ledger.expect("a ledger");
-    let moments: Vec<_> = points.iter().filter_map(|point| point.moment.as_deref()).collect();
-    assert_eq!(moments, ["start", "allocated", "touched"]);
-    let figures = |point: &LedgerPoint| (point.virtual_bytes.unwrap(), resident(point).unwrap());
-    let [start, allocated, touched] = [0, 1, 2].map(|index: usize| figures(&points[index]));
-    assert!(allocated.0 >= start.0 + BYTES && allocated.1 < start.1 + BYTES / 10);
-    assert!(touched.0 == allocated.0 && touched.1 >= start.1 + BYTES);
-}
-
-#[test]
 fn impossible_requests_are_refused_in_one_line() {
     for (flags, named) in [
         (&["--touch", "1MiB"][..], "--touch"),
         (&["--kind", "tokio", "--stack-size", "1MiB"], "--stack-size"),
-        (&["--kind", "tokio", "--bytes", "1MiB"], "--bytes"),
-        (&["--kind", "heap", "--waiting", "timer"], "--waiting"),
         (&["--kind=local-pool", "--waiting=timer"], "--waiting"),
         (&["--until-refused"], "--tasks"),
         (&["--from", "50", "--to", "50"], "--from"),
     ] {
         PROGRAM.refuses(flags, &[named]);
     }
-    for flags in [["--kind=tokio", "--to=4000000000"], ["--kind=heap", "--bytes=60000GiB"]] {
-        assert_eq!(PROGRAM.run(&flags).failed(3, &[]).stdout, "");
-    }
+    assert_eq!(PROGRAM.run(&["--to=4000000000"]).failed(3, &[]).stdout, "");
 }
 
 #[test]
