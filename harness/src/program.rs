@@ -8,10 +8,8 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,14 +25,14 @@ use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
 use crate::limits;
 use crate::placement::{Placement, Policy};
-use crate::record::{CpuTime, Ending, Interference, Record, SCHEMA_VERSION, Switches};
+use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
 use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
 use crate::state::Findings;
 use crate::summary::summary;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
-use crate::{histogram, system_files, terminal};
+use crate::{system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +111,6 @@ struct Session {
     program: Program,
     own_flags: Value,
     bench: Bench,
-    histogram: Option<File>,
 }
 
 /// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -142,12 +139,6 @@ impl Session {
     ) -> anyhow::Result<Self> {
         system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
-        let create = |path: &PathBuf| {
-            File::create(path).map_err(|error| {
-                UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
-            })
-        };
-        let histogram = flags.histogram.as_ref().map(create).transpose()?;
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
         let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
@@ -177,7 +168,7 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
-        Ok(Self { program, own_flags, bench, histogram })
+        Ok(Self { program, own_flags, bench })
     }
 
     /// Reports the measurements, even after a failure, and chooses the exit
@@ -198,33 +189,23 @@ impl Session {
         Ok(code)
     }
 
-    /// Writes the histogram and prints the record or the summary; one is
-    /// written even if the other fails. A failed histogram fails the run, and
-    /// the record says so.
+    /// Prints the record or the summary.
     fn write(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
-        let written = self.write_histogram();
-        let record = self.record(error.or(written.as_ref().err()))?;
+        let record = self.record(error)?;
         let flags = &self.bench.shared.flags;
-        let text = if flags.json {
-            serde_json::to_string(&record).context("--json: writing the record")? + "\n"
+        if flags.json {
+            print(&(serde_json::to_string(&record).context("--json: writing the record")? + "\n"))
         } else if flags.quiet {
-            return written;
+            Ok(())
         } else {
-            summary(&record)
-        };
-        print(&text).and(written)
+            print(&summary(&record))
+        }
     }
 
     fn write_trace(&self) -> anyhow::Result<()> {
         let shared = &self.bench.shared;
         let traced = shared.recorder().zip(shared.flags.trace.as_deref());
         traced.map_or(Ok(()), |(mut recorder, path)| recorder.write(path))
-    }
-
-    fn write_histogram(&self) -> anyhow::Result<()> {
-        let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
-        let text = histogram::percentile_text(self.bench.findings().samples[0].histogram());
-        file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
     fn record(&self, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
@@ -237,7 +218,7 @@ impl Session {
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
         let used = findings.span.as_ref().zip(principal_operations(&findings));
-        let tracer = self.bench.shared.tracer.get();
+        let crossings = self.bench.shared.tracer.get().and_then(|of| of.cross_cpu_share());
         let swept = findings.ledger.last();
         let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {
@@ -259,17 +240,9 @@ impl Session {
                 .iter()
                 .filter_map(|samples| samples.measurement(tasks))
                 .collect(),
-            cpu: used.map(|(span, operations)| CpuTime {
-                user_ns_per_operation: span.used.user_ns as f64 / operations,
-                system_ns_per_operation: span.used.system_ns as f64 / operations,
-                uncounted_ns_per_operation: findings.thread_end_ns,
-            }),
-            switches: used.map(|(span, operations)| Switches {
-                voluntary_per_operation: span.used.voluntary as f64 / operations,
-                involuntary_per_operation: span.used.involuntary as f64 / operations,
-                expected_per_operation: findings.expected_switches,
-                migrations: span.migrations,
-                cross_cpu_share: tracer.and_then(|tracer| tracer.cross_cpu_share()),
+            cpu: used.map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
+            switches: used.map(|(span, operations)| {
+                span.switches(operations, findings.expected_switches, crossings)
             }),
             system_calls_per_operation: findings.system_calls,
             waiting: used.map(|(span, operations)| span.waited.clone().per_operation(operations)),

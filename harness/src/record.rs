@@ -245,9 +245,6 @@ pub struct IdleState {
 pub struct Interference {
     /// Time stolen by the hypervisor, on all CPUs, in nanoseconds.
     pub steal_ns: Option<u64>,
-    /// Time in which some thread of the machine waited for a CPU (pressure
-    /// stall information), in nanoseconds.
-    pub psi_cpu_some_ns: Option<u64>,
     /// Length of the span that these figures cover, in nanoseconds.
     pub wall_ns: Option<u64>,
     /// CPU time that others used on the CPUs in `affinity`: other processes, kernel threads,
@@ -260,12 +257,6 @@ pub struct Interference {
     pub throttled_ns: Option<u64>,
     /// Periods in which that quota was used up, and all periods.
     pub throttled_periods: Option<[u64; 2]>,
-    /// Frequency of the driver's CPU before the first measured iteration, in
-    /// kilohertz.
-    pub frequency_before_khz: Option<u64>,
-    /// Frequency of the driver's CPU after the last measured iteration, in
-    /// kilohertz.
-    pub frequency_after_khz: Option<u64>,
 }
 
 /// Memory of the process, in bytes.
@@ -288,8 +279,6 @@ pub struct Memory {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LedgerPoint {
-    /// The moment, if the number of tasks does not identify it.
-    pub moment: Option<String>,
     /// Tasks alive.
     pub tasks: u64,
     /// Resident memory of the process (`Rss` of `smaps_rollup`).

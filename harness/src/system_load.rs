@@ -1,5 +1,5 @@
 //! The load of the machine apart from this process: CPU time used by others,
-//! steal, pressure and frequency, from the kernel's files.
+//! and steal, from the kernel's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use nix::unistd::SysconfVar;
 use crate::counters::{Counters, run_ns};
 use crate::record::{IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, field, system_constant};
-use crate::{clock, control_groups, cpus};
+use crate::{clock, control_groups};
 
 /// The difference of two counts, if both could be read.
 pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
@@ -25,8 +25,6 @@ pub(crate) struct SystemLoad {
     steal_ns: Option<u64>,
     /// Of this process's control groups, innermost first.
     quotas: Vec<Quota>,
-    psi_cpu_some_ns: Option<u64>,
-    frequency_khz: Option<u64>,
 }
 
 impl SystemLoad {
@@ -41,8 +39,6 @@ impl SystemLoad {
             cpu_time: CpuTime::of(cpus, &stat),
             steal_ns: ticks_of("cpu", &stat).and_then(|ticks| nanoseconds_in([ticks[7]])),
             quotas: quotas(&SystemFiles::live()),
-            psi_cpu_some_ns: pressure(),
-            frequency_khz: frequency(),
         }
     }
 
@@ -56,13 +52,10 @@ impl SystemLoad {
         let used_up = quotas.map(|(after, before)| after.since(*before)).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
-            psi_cpu_some_ns: between(before.psi_cpu_some_ns, self.psi_cpu_some_ns),
             wall_ns: Some(wall_ns),
             others_cpu_ns: busy_ns().and_then(others_ns),
             throttled_ns: used_up.map(|quota| quota.throttled_ns),
             throttled_periods: used_up.map(|quota| [quota.throttled, quota.periods]),
-            frequency_before_khz: before.frequency_khz,
-            frequency_after_khz: self.frequency_khz,
         }
     }
 }
@@ -104,12 +97,6 @@ impl Quota {
 fn quotas(files: &SystemFiles) -> Vec<Quota> {
     let groups = control_groups::of_process(files, "cpu");
     groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
-}
-
-/// How often and how long quotas stopped this process, in nanoseconds, if they report it.
-pub(crate) fn throttled() -> Option<[u64; 2]> {
-    let quotas = quotas(&SystemFiles::live()).into_iter();
-    quotas.map(|of| [of.throttled, of.throttled_ns]).reduce(|a, b| [a[0] + b[0], a[1] + b[1]])
 }
 
 /// The kernel's two accounts of CPUs since boot, summed over them.
@@ -168,21 +155,6 @@ fn ticks_of(name: &str, stat: &str) -> Option<[u64; 8]> {
 fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
     let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
     ticks.checked_mul(1_000_000_000 / system_constant(SysconfVar::CLK_TCK))
-}
-
-/// Time in which some thread waited for a CPU since boot, in nanoseconds.
-fn pressure() -> Option<u64> {
-    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
-    let line = text.lines().find(|line| line.starts_with("some "))?;
-    let microseconds: u64 = line.rsplit_once("total=")?.1.parse().ok()?;
-    microseconds.checked_mul(1_000)
-}
-
-/// The frequency of the CPU that this thread runs on, in kilohertz.
-fn frequency() -> Option<u64> {
-    let cpu = cpus::current();
-    let file = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
-    SystemFiles::live().number(&file)
 }
 
 /// With more threads, the scheduler's figures are not read: two files per thread take too long.
@@ -394,24 +366,19 @@ mod tests {
     #[test]
     fn others_exclude_this_process_and_the_group_that_throttled_most_counts() {
         let quota = |periods, throttled, throttled_ns| Quota { throttled_ns, throttled, periods };
-        let at = |frequency, children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
+        let at = |children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),
             steal_ns: None,
             quotas: quotas.to_vec(),
-            psi_cpu_some_ns: Some(3),
-            frequency_khz: Some(frequency),
         };
-        let before = at(100, 5, 1000, 2000, [quota(9, 5, 900), quota(7, 0, 0)]);
-        let after = at(1100, 25, 1200, 2790, [quota(12, 5, 900), quota(11, 3, 70)]);
+        let before = at(5, 1000, 2000, [quota(9, 5, 900), quota(7, 0, 0)]);
+        let after = at(25, 1200, 2790, [quota(12, 5, 900), quota(11, 3, 70)]);
         let expected = Interference {
             wall_ns: Some(1000),
             others_cpu_ns: Some(790 - 300 - 20),
-            psi_cpu_some_ns: Some(0),
             throttled_ns: Some(70),
             throttled_periods: Some([3, 4]),
-            frequency_before_khz: Some(100),
-            frequency_after_khz: Some(1100),
             ..Interference::default()
         };
         assert_eq!(after.since(&before, 1000, 300), expected);

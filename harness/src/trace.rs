@@ -26,7 +26,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::failure::Unavailable;
-use crate::system_load::throttled;
 use crate::{clock, cpus};
 
 /// The version of what `--trace` writes.
@@ -100,9 +99,6 @@ pub struct RecordedSpan {
     pub ended_ns: u64,
     /// `nvcsw` + `nivcsw` of this process.
     pub counted: u64,
-    /// How often the quotas of control groups stopped this process (`nr_throttled`), and for
-    /// how long in nanoseconds, if they say.
-    pub throttled: Option<[u64; 2]>,
 }
 
 impl RecordedSpan {
@@ -253,7 +249,7 @@ pub struct Recorder {
     per_batch: u64,
     /// Laps of the batch in hand, and its start.
     laps: u64,
-    begun: Option<(u64, Counters, Option<[u64; 2]>)>,
+    begun: Option<(u64, Counters)>,
     failure: Option<io::Error>,
 }
 
@@ -297,7 +293,6 @@ impl Recorder {
     /// As [`Self::open`].
     pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
         let mut recorder = Self::open(cpus)?;
-        recorder.begun = Some((0, Counters::default(), throttled()));
         recorder.enable();
         Ok(recorder)
     }
@@ -307,13 +302,11 @@ impl Recorder {
     /// # Errors
     /// Records were lost.
     pub fn complete(mut self, trace: &mut Trace) -> anyhow::Result<()> {
-        let throttled = self.begun.and_then(|(.., before)| used_up(before));
         self.drain(trace.pid, &trace.spans);
         if let Some(error) = self.failure {
             return Err(error).context("recording switches");
         }
         (trace.switches, trace.whole_machine) = (self.trace.switches, self.trace.whole_machine);
-        trace.spans.iter_mut().for_each(|span| span.throttled = throttled);
         name_others(trace);
         Ok(())
     }
@@ -329,9 +322,7 @@ impl Recorder {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
             self.enable();
-            let throttled = throttled();
-            let (begun_ns, counters) = counted();
-            self.begun = Some((begun_ns, counters, throttled));
+            self.begun = Some(counted());
         }
     }
 
@@ -347,13 +338,12 @@ impl Recorder {
     /// Must be called after the last lap, before threads end: the kernel records their last switch,
     /// but does not count it.
     pub fn end_batch(&mut self) {
-        let Some((begun_ns, before, throttled_before)) = self.begun.take() else { return };
+        let Some((begun_ns, before)) = self.begun.take() else { return };
         self.laps = 0;
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
         let counted = after.since(before).switches();
-        let throttled = used_up(throttled_before);
-        let span = RecordedSpan { begun_ns, ended_ns, counted, throttled };
+        let span = RecordedSpan { begun_ns, ended_ns, counted };
         self.drain(std::process::id(), &[span]);
         self.trace.spans.push(span);
     }
@@ -402,12 +392,6 @@ fn name_others(trace: &mut Trace) {
     let name = |tid: u32| fs::read_to_string(format!("/proc/{tid}/comm")).ok();
     let name = |tid: u32| Some((tid, name(tid)?.trim_end().to_owned()));
     trace.names = others.into_iter().filter_map(name).collect();
-}
-
-/// What quotas have taken since `before`.
-fn used_up(before: Option<[u64; 2]>) -> Option<[u64; 2]> {
-    let (after, before) = throttled().zip(before)?;
-    Some([0, 1].map(|index| after[index].saturating_sub(before[index])))
 }
 
 /// The time, and the counters of this process until then, unaffected by preemption between the

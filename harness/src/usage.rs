@@ -9,7 +9,7 @@ use std::fs;
 
 use crate::clock;
 use crate::counters::Counters;
-use crate::record::{Interference, Waiting};
+use crate::record::{CpuTime, Interference, Switches, Waiting};
 use crate::system_files::SystemFiles;
 use crate::system_load::{CpuCounts, SystemLoad, Threads};
 
@@ -106,4 +106,31 @@ pub struct Span {
     pub interference: Interference,
     /// What kept tasks waiting, in all.
     pub waited: Waiting,
+}
+
+impl Span {
+    /// CPU time per operation, and what of it was charged to no process.
+    pub fn cpu(&self, operations: f64, uncounted_ns: Option<f64>) -> CpuTime {
+        CpuTime {
+            user_ns_per_operation: self.used.user_ns as f64 / operations,
+            system_ns_per_operation: self.used.system_ns as f64 / operations,
+            uncounted_ns_per_operation: uncounted_ns,
+        }
+    }
+
+    /// Switches per operation, with the claimed number and the share of hops between CPUs.
+    pub fn switches(
+        &self,
+        operations: f64,
+        expected_per_operation: Option<f64>,
+        cross_cpu_share: Option<f64>,
+    ) -> Switches {
+        Switches {
+            voluntary_per_operation: self.used.voluntary as f64 / operations,
+            involuntary_per_operation: self.used.involuntary as f64 / operations,
+            expected_per_operation,
+            migrations: self.migrations,
+            cross_cpu_share,
+        }
+    }
 }

@@ -26,8 +26,6 @@ pub enum Part {
     Queued,
     /// It is ready to run, but was taken off its CPU.
     Preempted,
-    /// No thread of the process runs, for as long as a quota reports to have throttled it.
-    Throttled,
     /// The sender blocked before it had sent.
     Waiting,
     /// The records do not show why neither ran.
@@ -209,8 +207,6 @@ pub struct Turn {
     pub cpu: u32,
     /// The thread; 0 is an idle CPU.
     pub tid: u32,
-    /// Whether it is one of the traced process.
-    own: bool,
     /// Its start, or that of the span.
     pub from_ns: u64,
     /// Its end, or that of the span.
@@ -224,10 +220,10 @@ fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
     let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
     let mut ended = BTreeMap::<u32, u64>::new();
     let within = switches.iter().filter(|switch| of.has(switch.at_ns));
-    for Switch { at_ns, cpu, tid, own, way } in within.copied() {
+    for Switch { at_ns, cpu, tid, way, .. } in within.copied() {
         let before = on_cpu.remove(&cpu);
         let from_ns = ended.insert(cpu, at_ns).unwrap_or(of.begun_ns);
-        let turn = Turn { cpu, tid, own, from_ns, to_ns: at_ns, preempted: way == Way::Preempted };
+        let turn = Turn { cpu, tid, from_ns, to_ns: at_ns, preempted: way == Way::Preempted };
         if way == Way::In {
             on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: of.ended_ns, ..turn });
             turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
@@ -249,8 +245,6 @@ struct Span<'a> {
     turns: Vec<Turn>,
     of_thread: BTreeMap<u32, Vec<Turn>>,
     on_cpu: BTreeMap<u32, Vec<Turn>>,
-    /// When no thread of the process had a CPU, in order.
-    silences: Vec<Range<u64>>,
     /// The longest time in which a CPU switches from one thread of the process to the next. If
     /// other processes are not visible it is estimated: three times the median of short gaps.
     direct_ns: u64,
@@ -276,22 +270,16 @@ fn lasting(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
 impl<'a> Span<'a> {
     fn new(trace: &'a Trace, of: &'a RecordedSpan) -> Self {
         let [mut of_thread, mut on_cpu] = [const { BTreeMap::<u32, Vec<Turn>>::new() }; 2];
-        let (mut silences, mut since) = (Vec::new(), of.begun_ns);
         let turns = turns(&trace.switches, of);
         for turn in &turns {
             of_thread.entry(turn.tid).or_default().push(*turn);
             on_cpu.entry(turn.cpu).or_default().push(*turn);
-            if turn.own {
-                silences.extend((since < turn.from_ns).then_some(since..turn.from_ns));
-                since = since.max(turn.to_ns);
-            }
         }
-        silences.push(since..of.ended_ns);
         let pairs = on_cpu.values().flat_map(|turns| turns.array_windows());
         let gaps = pairs.map(|[one, next]| next.from_ns.saturating_sub(one.to_ns));
         // Of a CPU that sleeps between any two threads, all are long.
         let direct_ns = 3 * quantile(gaps.filter(|ns| *ns < 5_000), 0.5);
-        Self { of, trace, turns, of_thread, on_cpu, silences, direct_ns }
+        Self { of, trace, turns, of_thread, on_cpu, direct_ns }
     }
 
     fn of(&self, tid: u32) -> &[Turn] {
@@ -384,10 +372,7 @@ impl<'a> Span<'a> {
         let is_off = before.is_some_and(|turn| turn.preempted);
         let is_direct =
             length <= self.direct_ns && before.is_some_and(|turn| turn.to_ns == at_ns.start);
-        let silence = self.silences.partition_point(|silence| silence.end <= at_ns.start);
-        let silence = self.silences.get(silence).filter(|silence| silence.start <= at_ns.start);
         let part = match by {
-            _ if silence.is_some_and(|silence| self.is_throttled(silence, cpu)) => Part::Throttled,
             None if is_direct || (is_whole && is_short) => Part::Switching,
             None if is_whole => Part::Unknown,
             None if is_ready || is_off => Part::Preempted,
@@ -399,17 +384,6 @@ impl<'a> Span<'a> {
             Some(_) => Part::Queued,
         };
         Piece { part, from_ns: at_ns.start, to_ns: at_ns.end, cpu, by }
-    }
-
-    /// Whether quotas explain that no thread of the process ran: they throttled it for about as
-    /// long, and the CPU was idle, if that is visible.
-    fn is_throttled(&self, silence: &Range<u64>, cpu: u32) -> bool {
-        let Some([times, ns]) = self.of.throttled else { return false };
-        let length = silence.end - silence.start;
-        let fits = length <= ns + ns / 10 && length * 4 * times * self.on_cpu.len() as u64 >= ns;
-        let is_idle = || within(self.on(cpu), silence).iter().any(|turn| turn.tid == 0);
-        let is_free = !self.trace.whole_machine || is_idle();
-        times > 0 && fits && is_free
     }
 }
 
@@ -432,14 +406,13 @@ mod tests {
         Stop { task: Some(tid), tid, cpu, at_ns }
     }
 
-    /// A trace of these laps. A quota stopped it for so long.
-    fn trace(laps: &[&[Stop]], switches: &[Switch], whole_machine: bool, throttled: u64) -> Trace {
+    /// A trace of these laps.
+    fn trace(laps: &[&[Stop]], switches: &[Switch], whole_machine: bool) -> Trace {
         let leaves = |switch: &&Switch| switch.own && switch.way != In;
         let span = RecordedSpan {
             begun_ns: 0,
             ended_ns: 10_000_000,
             counted: switches.iter().filter(leaves).count() as u64,
-            throttled: Some([u64::from(throttled > 0), throttled]),
         };
         let lap = |stops: &&[Stop]| TracedLap { stops: stops.to_vec() };
         Trace {
@@ -471,29 +444,25 @@ mod tests {
         let free = [off, idle, left, comes(1)];
         let (queued, preempted) =
             ([(Queued, 55), (Switching, 5)], [(Preempted, 55), (Switching, 5)]);
-        // The stops, the switches, whether all are seen, the quota's time, and the gap.
-        type Case<'a> = ([Stop; 2], &'a [Switch], bool, u64, &'a [(Part, u64)]);
-        let cases: [Case; 14] = [
-            (near, &[left, comes(0)], true, 0, &[(Switching, 60)]),
-            (near, &[left, comes(0)], false, 0, &[(Switching, 60)]),
-            (far, &[&[waits, idle][..], &wakes].concat(), true, 0, &[(Asleep, 60)]),
-            (far, &wakes, true, 0, &[(Asleep, 60)]),
-            (far, &[waits, left, comes(1)], false, 0, &[(Unknown, 60)]),
-            (far, &busy[1..], true, 0, &queued),
-            (far, &ours, false, 0, &queued),
-            (far, &busy, true, 0, &preempted),
-            (far, &busy, true, 60, &preempted),
-            (far, &free, true, 60, &[(Throttled, 60)]),
-            (far, &free, true, 9, &[(Unknown, 60)]),
-            (far, &free, true, 600, &[(Unknown, 60)]),
-            (far, &[off, left, comes(1)], false, 60, &[(Throttled, 60)]),
-            (far, &[off, left, comes(1)], false, 0, &[(Preempted, 60)]),
+        // The stops, the switches, whether all are seen, and the gap.
+        type Case<'a> = ([Stop; 2], &'a [Switch], bool, &'a [(Part, u64)]);
+        let cases: [Case; 10] = [
+            (near, &[left, comes(0)], true, &[(Switching, 60)]),
+            (near, &[left, comes(0)], false, &[(Switching, 60)]),
+            (far, &[&[waits, idle][..], &wakes].concat(), true, &[(Asleep, 60)]),
+            (far, &wakes, true, &[(Asleep, 60)]),
+            (far, &[waits, left, comes(1)], false, &[(Unknown, 60)]),
+            (far, &busy[1..], true, &queued),
+            (far, &ours, false, &queued),
+            (far, &busy, true, &preempted),
+            (far, &free, true, &[(Unknown, 60)]),
+            (far, &[off, left, comes(1)], false, &[(Preempted, 60)]),
         ];
-        for (hop, switches, sees_all, throttled, gap) in cases {
+        for (hop, switches, sees_all, gap) in cases {
             let is_idle = switches.iter().any(|of| of.tid == 0);
             let sent = (if is_idle { SendingToIdle } else { Sending }, 30);
             let expected = [&[sent], gap, &[(Receiving, 10)]].concat();
-            assert_eq!(parts(&trace(&[&hop], switches, sees_all, throttled)), expected);
+            assert_eq!(parts(&trace(&[&hop], switches, sees_all)), expected);
         }
     }
 
@@ -508,7 +477,7 @@ mod tests {
             switch(BEGUN + 4_000_030, 1, 0, Out),
             switch(BEGUN + 4_000_030, 1, 2, In),
         ];
-        assert_eq!(parts(&trace(&[&hop], &switches, true, 0))[1], (Unknown, 4_000_000));
+        assert_eq!(parts(&trace(&[&hop], &switches, true))[1], (Unknown, 4_000_000));
     }
 
     #[test]
@@ -524,7 +493,7 @@ mod tests {
         ];
         let expected = [(Sending, 10), (Switching, 1), (Waiting, 50), (Sending, 9)];
         let expected = [&expected[..], &[(Switching, 1), (Receiving, 29)]].concat();
-        assert_eq!(parts(&trace(&[&hop], &sender_waits, true, 0)), expected);
+        assert_eq!(parts(&trace(&[&hop], &sender_waits, true)), expected);
         let far = [hop[0], stop(BEGUN + 100, 1, 2)];
         let receiver_was_busy = [
             switch(BEGUN + 20, 1, 2, Out),
@@ -534,9 +503,9 @@ mod tests {
             switch(BEGUN + 60, 1, 2, In),
         ];
         let expected = [(Sending, 21), (SendingToIdle, 29), (Asleep, 10), (Receiving, 40)];
-        assert_eq!(parts(&trace(&[&far], &receiver_was_busy, true, 0)), expected);
+        assert_eq!(parts(&trace(&[&far], &receiver_was_busy, true)), expected);
         let one = [hop[0], Stop { task: None, ..stop(BEGUN + 100, 0, 1) }];
-        assert_eq!(parts(&trace(&[&one], &[], false, 0)), [(Running, 100)]);
+        assert_eq!(parts(&trace(&[&one], &[], false)), [(Running, 100)]);
     }
 
     /// A waker, due at the start, called 60 ns later; the thread that it woke ran after 40 more.
@@ -551,7 +520,7 @@ mod tests {
             switch(BEGUN + 75, 0, 1, Out),
             switch(BEGUN + 75, 0, 2, In),
         ];
-        let of = |stops: &[Stop]| parts(&trace(&[stops], &switches, true, 0));
+        let of = |stops: &[Stop]| parts(&trace(&[stops], &switches, true));
         let called = [waker(BEGUN), waker(BEGUN + 60), stop(BEGUN + 100, 0, 2)];
         assert_eq!(of(&called), [(Queued, 50), (Sending, 10), (Sending, 15), (Receiving, 25)]);
         let by_timer = [stop(BEGUN, 0, 1), stop(BEGUN + 60, 0, 1)];
@@ -561,11 +530,11 @@ mod tests {
     #[test]
     fn a_trace_that_contradicts_itself_is_refused() {
         let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
-        let whole = trace(&[&hop], &[switch(BEGUN + 30, 0, 1, Out)], true, 0);
+        let whole = trace(&[&hop], &[switch(BEGUN + 30, 0, 1, Out)], true);
         assert!(Blame::of(&whole).is_ok());
         let missing = Trace { switches: Vec::new(), ..whole.clone() };
-        let backwards = trace(&[&[hop[1], hop[0]]], &[], true, 0);
-        for broken in [missing, backwards, trace(&[], &[], true, 0)] {
+        let backwards = trace(&[&[hop[1], hop[0]]], &[], true);
+        for broken in [missing, backwards, trace(&[], &[], true)] {
             assert!(Blame::of(&broken).is_err(), "{broken:?}");
         }
     }
@@ -576,13 +545,12 @@ mod tests {
         fn parts_add_up_to_the_hop(
             switches in prop::collection::vec((900..1_200_u64, 0..2_u32, 0..4_u32, 0..3_usize), 0..40),
             whole_machine: bool,
-            throttled in 0..200_u64,
         ) {
             let of = |(at, cpu, tid, way)| switch(at, cpu, tid, [In, Out, Off][way]);
             let mut switches: Vec<Switch> = switches.into_iter().map(of).collect();
             switches.sort_by_key(|switch| switch.at_ns);
             let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
-            let trace = trace(&[&hop], &switches, whole_machine, throttled);
+            let trace = trace(&[&hop], &switches, whole_machine);
             let blame = Blame::of(&trace).expect("it is consistent");
             let pieces = &blame.hops[0].pieces;
             prop_assert_eq!(pieces[0].from_ns, BEGUN);

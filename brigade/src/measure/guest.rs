@@ -12,8 +12,8 @@ use std::process::ChildStdin;
 use harness::flags;
 use harness::placement::Policy;
 use harness::record::{
-    CpuTime, Ending, Interference, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record,
-    SCHEMA_VERSION, ScheduleKept, Switches, Versioned, WorkRecord,
+    Ending, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
+    Versioned, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::usage::{Span, Start};
@@ -92,8 +92,7 @@ impl Guest {
         };
         let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
         let (span, memory) = counted.map(|counted| *counted).unzip();
-        let memory = memory.flatten();
-        laps.into_record(Outside { placement: self.placement, affinity: self.cpus, span, memory })
+        laps.into_record(self.placement, self.cpus, span.as_ref(), memory.flatten())
     }
 
     /// Its progress, if that explains its end.
@@ -246,19 +245,6 @@ fn iterations() -> Ending {
     Ending::Iterations
 }
 
-/// What the runner observed of a guest that has ended.
-#[derive(Clone, Debug, Default)]
-struct Outside {
-    /// Value of `--placement`, applied by the runner.
-    placement: Policy,
-    /// The CPUs that the guest could use.
-    affinity: Vec<usize>,
-    /// Resources used between its marks; `None` without marks.
-    span: Option<Span>,
-    /// Its memory at the second mark.
-    memory: Option<Memory>,
-}
-
 impl Laps {
     /// Parses a guest's last line. The error is one line.
     fn parse(text: &str) -> Result<Self, String> {
@@ -273,8 +259,14 @@ impl Laps {
         serde_json::from_str(text).map_err(wrong)
     }
 
-    /// Builds the record from the laps and from observations of the guest.
-    fn into_record(self, outside: Outside) -> Result<Record, String> {
+    /// Builds the record from the laps and from what the runner observed between their marks.
+    fn into_record(
+        self,
+        placement: Policy,
+        affinity: Vec<usize>,
+        span: Option<&Span>,
+        memory: Option<Memory>,
+    ) -> Result<Record, String> {
         if self.tasks == 0 {
             return Err("reports 0 tasks".to_owned());
         }
@@ -282,14 +274,13 @@ impl Laps {
         let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
         let principal = measurements.first().ok_or("reports no measurement")?;
         let operations = (principal.operations as f64) * principal.count as f64;
-        let per_operation = |total: u64| total as f64 / operations;
-        let wall_ns = outside.span.as_ref().and_then(|span| span.interference.wall_ns);
-        if let Some(wall_ns) = wall_ns {
+        if let Some(wall_ns) = span.and_then(|span| span.interference.wall_ns) {
             fits(principal, wall_ns)?;
         }
         let mut parameters = self.parameters;
-        parameters.insert("placement".to_owned(), flags::name(&outside.placement).into());
+        parameters.insert("placement".to_owned(), flags::name(&placement).into());
         parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
+        let expected = self.expected_switches_per_operation;
         Ok(Record {
             schema_version: SCHEMA_VERSION.to_owned(),
             program: self.program,
@@ -302,34 +293,16 @@ impl Laps {
             complete: matches!(self.ended_by, Ending::Iterations | Ending::MaxTime),
             ended_by: self.ended_by,
             error: self.error,
-            affinity: outside.affinity,
+            affinity,
             neighbours: None,
-            cpu: outside.span.as_ref().map(|span| CpuTime {
-                user_ns_per_operation: per_operation(span.used.user_ns),
-                system_ns_per_operation: per_operation(span.used.system_ns),
-                uncounted_ns_per_operation: None,
-            }),
+            cpu: span.map(|span| span.cpu(operations, None)),
             system_calls_per_operation: None,
             schedule: self.schedule,
-            waiting: outside
-                .span
-                .as_ref()
-                .map(|span| span.waited.clone().per_operation(operations)),
-            switches: outside.span.as_ref().map(|span| Switches {
-                voluntary_per_operation: per_operation(span.used.voluntary),
-                involuntary_per_operation: per_operation(span.used.involuntary),
-                expected_per_operation: self.expected_switches_per_operation,
-                migrations: span.migrations,
-                cross_cpu_share: None,
-            }),
-            interference: outside.span.map_or_else(Interference::default, |span| Interference {
-                // The observed values are of the runner's CPU, not of the guest's.
-                frequency_before_khz: None,
-                frequency_after_khz: None,
-                ..span.interference
-            }),
+            waiting: span.map(|span| span.waited.clone().per_operation(operations)),
+            switches: span.map(|span| span.switches(operations, expected, None)),
+            interference: span.map(|span| span.interference).unwrap_or_default(),
             measurements,
-            memory: outside.memory,
+            memory,
             ledger: self.ledger,
             work: self.work,
         })
@@ -389,6 +362,7 @@ impl Lapped {
 #[cfg(test)]
 mod tests {
     use harness::counters::Counters;
+    use harness::record::Interference;
     use proptest::prelude::*;
 
     use super::*;
@@ -397,17 +371,15 @@ mod tests {
         "measurements":[{"name":"iteration","operation":"hop","operations":4,
         "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
 
-    fn record(text: &str, outside: Outside) -> Result<Record, String> {
-        Laps::parse(text)?.into_record(outside)
+    fn record(text: &str, span: Option<&Span>) -> Result<Record, String> {
+        Laps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span, None)
     }
 
     #[test]
     fn laps_become_the_record_of_a_program_with_the_harness() {
         let used = Counters { user_ns: 120, system_ns: 60, voluntary: 24, involuntary: 0 };
         let span = Span { used, ..Span::default() };
-        let outside =
-            Outside { placement: Policy::SameCpu, span: Some(span), ..Outside::default() };
-        let record = record(LAPS, outside).unwrap();
+        let record = record(LAPS, Some(&span)).unwrap();
         let Measurement { count, mean_ns, ns_per_operation, ns_per_task, stddev_ns, .. } =
             record.measurements[0];
         assert_eq!((count, mean_ns, ns_per_operation), (3, 100.0, 25.0));
@@ -424,9 +396,9 @@ mod tests {
     fn laps_that_contradict_the_time_between_the_marks_are_refused() {
         let in_span = |wall_ns: u64, name: &str, laps: &str| {
             let interference = Interference { wall_ns: Some(wall_ns), ..Default::default() };
-            let span = Some(Span { interference, ..Span::default() });
+            let span = Span { interference, ..Span::default() };
             let text = LAPS.replace("80,100,120", laps).replace("iteration", name);
-            record(&text, Outside { span, ..Outside::default() })
+            record(&text, Some(&span))
         };
         // Three laps, 300 ms in all.
         let laps = "100000000,80000000,120000000";
@@ -453,7 +425,7 @@ mod tests {
             ("\"operations\":4", "\"operations\":0", "'iteration': has 3 laps of 0 operations"),
         ] {
             assert!(LAPS.contains(from), "{from}");
-            let error = record(&LAPS.replace(from, to), Outside::default()).expect_err(to);
+            let error = record(&LAPS.replace(from, to), None).expect_err(to);
             assert!(error.contains(reason), "{error} does not contain {reason:?}");
         }
     }
@@ -488,7 +460,7 @@ mod tests {
             let laps = LAPS.replace("80,100,120", &format!("{laps:?}").replace(['[', ']'], ""))
                 .replace("\"tasks\":3", &format!("\"tasks\":{tasks}"))
                 .replace("\"operations\":4", &format!("\"operations\":{operations}"));
-            if let Ok(record) = record(&laps, Outside::default()) {
+            if let Ok(record) = record(&laps, None) {
                 let text = serde_json::to_string(&record).unwrap();
                 prop_assert_eq!(Record::parse(&text).unwrap(), record);
             }

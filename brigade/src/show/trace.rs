@@ -28,7 +28,6 @@ fn words(part: Part) -> [&'static str; 2] {
         Part::Asleep => ["gap: CPU asleep and waking", "asleep"],
         Part::Queued => ["gap: queued behind another task", "queued"],
         Part::Preempted => ["gap: preempted", "preempted"],
-        Part::Throttled => ["gap: throttled by a quota", "throttled"],
         Part::Waiting => ["gap: sender waits in its call", "waits"],
         Part::Unknown => ["gap: cause unknown", "?"],
         Part::Receiving => ["receiver on CPU, until its call returns", ""],

@@ -57,7 +57,7 @@ fn trace() -> Trace {
         pid: 1,
         whole_machine: true,
         laps: [10_000, 40_000].map(stops).to_vec(),
-        spans: vec![RecordedSpan { begun_ns: 0, ended_ns: 99_000, counted: 5, throttled: None }],
+        spans: vec![RecordedSpan { begun_ns: 0, ended_ns: 99_000, counted: 5 }],
         switches: switches.map(switch).collect(),
         names: [(99, "hog".to_owned())].into(),
     }
