@@ -67,7 +67,7 @@ fn rendered(
         Format::Text if full => full_text(report),
         Format::Text => screen(report, &folder.display().to_string(), style),
         Format::Html => show::html::html(report),
-        Format::Svg => show::plot::picture(report)
+        Format::Svg => show::picture::picture(report)
             .context("the run has no case of the first screen: brigade run measures them")?,
         Format::Markdown => show::formats::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::comparison::blocks as blocks_of_comparison;
 use super::page::{Block, Table};
-use super::plot::{self, TITLE};
+use super::picture::TITLE;
+use super::plot;
 use super::report::below;
 use super::screen::{answers, machine};
 use super::svg::{Picture, STYLE, escape};

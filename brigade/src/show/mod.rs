@@ -7,6 +7,7 @@ pub mod formats;
 pub mod html;
 pub mod limits;
 pub mod page;
+pub mod picture;
 pub mod plot;
 pub mod quantity;
 pub mod report;

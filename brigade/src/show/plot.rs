@@ -7,12 +7,9 @@ use serde_json::Value;
 use super::quantity::{brief, brief_ticks, bytes, duration, percent};
 use super::report::estimated;
 use super::scale::Scale;
-use super::screen::{cases, machine};
-use super::svg::{
-    Anchor, Picture, cut, disc, file, group as element, line, placed, rectangle, text,
-};
-use super::verdict::verdict;
-use crate::judge::report::{Group, Part, Report};
+use super::screen::cases;
+use super::svg::{Anchor, Picture, cut, disc, group as element, line, rectangle, text};
+use crate::judge::report::{Group, Part};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The height of a label above a mark, of a mark, and of the space below it, in pixels.
@@ -23,7 +20,7 @@ const GAP: f64 = 8.0;
 const NAME: f64 = 280.0;
 
 /// The kinds of tasks, with the classes that set their colours.
-const KINDS: [(TaskKind, [&str; 2]); 6] = [
+pub const KINDS: [(TaskKind, [&str; 2]); 6] = [
     (TaskKind::Thread, ["k-thread", "thread"]),
     (TaskKind::AsyncTask, ["k-async", "async task"]),
     (TaskKind::Coroutine, ["k-coroutine", "coroutine"]),
@@ -44,7 +41,7 @@ const TIME: [[&str; 2]; 6] = [
 const MEMORY: [[&str; 2]; 4] =
     [["h2", "user memory"], ["h6", "kernel stacks"], ["h1", "page tables"], ["h4", "slab"]];
 
-fn class_of(row: &Row) -> &'static str {
+pub fn class_of(row: &Row) -> &'static str {
     KINDS
         .iter()
         .find(|(kind, _)| Some(*kind) == row.kind)
@@ -337,42 +334,6 @@ fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
         most = places[index] - room;
     }
     places
-}
-
-/// The title of the picture, and of the page of a whole run.
-pub const TITLE: &str = "What concurrency costs";
-
-/// The picture: its width, the margin on both sides, the space between parts and that above them, in pixels.
-const WIDTH: f64 = 1200.0;
-const MARGIN: f64 = 32.0;
-const BETWEEN: f64 = 40.0;
-const HEAD: f64 = 112.0;
-
-/// The picture with the machine, the version and the verdict; `None` unless the run measured
-/// something on the first screen.
-pub fn picture(report: &Report) -> Option<String> {
-    let parts = screen(&report.screen);
-    let count = parts.len() as f64;
-    let width = (WIDTH - 2.0 * MARGIN - (count - 1.0) * BETWEEN) / count;
-    let places = (0..parts.len()).map(|at| MARGIN + at as f64 * (width + BETWEEN));
-    let placed = parts
-        .iter()
-        .zip(places)
-        .map(|(part, x)| placed(&part.body, [x, HEAD], [width, part.height]));
-    let bottom = HEAD + parts.iter().map(|part| part.height).reduce(f64::max)? + 30.0;
-    let legend = &parts[0].description;
-    let verdict = verdict(&report.run);
-    let words = [
-        (44.0, "title", TITLE),
-        (70.0, "", &*machine(&report.run)),
-        (90.0, "", &format!("{}: {} Brigade {}", verdict.word, verdict.text, report.run.version)),
-        (bottom, "axis", &format!("{legend} brigade report --format svg")),
-    ];
-    let line = |(y, class, words): (f64, &str, &str)| {
-        text(MARGIN / WIDTH, y, Anchor::Start, class, &cut(words, WIDTH - 2.0 * MARGIN)) + "\n"
-    };
-    let body: String = words.map(line).into_iter().chain(placed).collect();
-    Some(file([TITLE, legend], [WIDTH, bottom + 14.0], &body))
 }
 
 #[cfg(test)]

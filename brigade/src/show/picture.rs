@@ -1,0 +1,164 @@
+//! The first screen as a picture to post: a finding as its title, and the rows of each block,
+//! cheapest first, with factors.
+
+use super::plot::{KINDS, class_of};
+use super::quantity::{bytes, duration, factor};
+use super::scale::Scale;
+use super::screen::machine;
+use super::svg::{Anchor, cut, disc, file, group, line, placed, text};
+use crate::judge::report::{Block, Part, Report};
+use crate::judge::row::{Quantity, Row, TaskKind};
+
+/// The title without a finding, and of the page of a whole run.
+pub const TITLE: &str = "What concurrency costs";
+
+/// Width and height, the margin on all sides, and the space between the two columns, in pixels.
+const SIZE: [f64; 2] = [800.0, 600.0];
+const MARGIN: f64 = 28.0;
+const BETWEEN: f64 = 40.0;
+/// Where the columns begin and end.
+const TOP: f64 = 92.0;
+const BOTTOM: f64 = 566.0;
+/// The heights of a part's heading and of a block's name, and the most of a row.
+const HEADING: f64 = 40.0;
+const NAME: f64 = 20.0;
+const ROW: f64 = 38.0;
+/// Where figures and factors end, as shares of a column's width.
+const FIGURES: f64 = 0.83;
+
+/// The picture; `None` unless the run measured something on the first screen.
+pub fn picture(report: &Report) -> Option<String> {
+    let parts: Vec<&Part> = report.screen.iter().filter(|part| rows(part).count() > 0).collect();
+    // The first part fills a column, the others share one.
+    let [left, right] = [&parts[..parts.len().min(1)], parts.get(1..).unwrap_or_default()];
+    let row = [left, right].map(height_of_rows).into_iter().fold(ROW, f64::min);
+    let width = (SIZE[0] - 2.0 * MARGIN - BETWEEN) / 2.0;
+    let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
+    let columns = columns
+        .map(|(parts, x)| placed(&column(parts, row, width), [x, TOP], [width, BOTTOM - TOP]));
+    parts.first()?;
+    let title = finding(report).unwrap_or_else(|| TITLE.to_owned());
+    let legend =
+        "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
+    let words = [
+        (48.0, "title", title.as_str()),
+        (74.0, "", &machine(&report.run)),
+        (SIZE[1] - 14.0, "axis", legend),
+    ];
+    let words = words.map(|(y, class, words)| {
+        text(MARGIN / SIZE[0], y, Anchor::Start, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
+    });
+    let body: String = words.into_iter().chain(columns).collect();
+    Some(file([&title, legend], SIZE, &group("", "poster", &body)))
+}
+
+/// The rows of a part that have a figure.
+fn rows(part: &Part) -> impl Iterator<Item = &Row> {
+    part.blocks.iter().flat_map(measured)
+}
+
+fn measured(block: &Block) -> impl Iterator<Item = &Row> {
+    block.rows.iter().filter(|row| row.figure.is_some())
+}
+
+/// The height of a row if these parts fill a column.
+fn height_of_rows(parts: &[&Part]) -> f64 {
+    let count: usize = parts.iter().map(|part| rows(part).count()).sum();
+    let names = parts.iter().flat_map(|part| &part.blocks).filter(|block| !block.name.is_empty());
+    let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64;
+    (BOTTOM - TOP - rest) / count.max(1) as f64
+}
+
+/// Parts below one another, with rows of this height.
+fn column(parts: &[&Part], row: f64, width: f64) -> String {
+    let (mut body, mut y) = (String::new(), 0.0);
+    for part in parts {
+        let ends = rows(part).filter_map(|row| row.range);
+        let Some(scale) = Scale::of(ends.flat_map(|of| [of.low, of.high])) else { continue };
+        body += &text(0.0, y + 18.0, Anchor::Start, "head", &part.heading);
+        body += &text(1.0, y + 18.0, Anchor::End, "axis", &part.of);
+        y += HEADING - 12.0;
+        for block in &part.blocks {
+            if !block.name.is_empty() {
+                body += &text(0.0, y + 14.0, Anchor::Start, "axis", &cut(&block.name, width));
+                y += NAME;
+            }
+            let mut rows: Vec<&Row> = measured(block).collect();
+            rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+            for of in rows {
+                let is_reference = of.case == block.reference;
+                body += &line_of(of, is_reference, &scale, y, row);
+                y += row;
+            }
+        }
+        y += 12.0;
+    }
+    body
+}
+
+fn value(row: &Row) -> f64 {
+    row.figure.map_or(f64::INFINITY, |of| of.value)
+}
+
+/// A row: label, figure and factor, and below them its place on the axis.
+fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
+    let figure = match row.unit {
+        Quantity::Bytes => bytes(value(row)),
+        _ => duration(value(row)),
+    };
+    let times = match row.factor {
+        _ if is_reference => "1".to_owned(),
+        Some(of) if of.value < 0.0995 => factor(of.value),
+        Some(of) => format!("{}×", factor(of.value)),
+        None => String::new(),
+    };
+    let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
+    let mut elements = text(0.0, baseline, Anchor::Start, "name", &cut(&row.label, 190.0))
+        + &text(FIGURES, baseline, Anchor::End, "", &figure)
+        + &text(1.0, baseline, Anchor::End, "figure", &times)
+        + &line((0.0, middle), (1.0, middle), "track");
+    if let Some(range) = row.range {
+        let [low, high] = [range.low, range.high].map(|end| (scale.share(end), middle));
+        elements += &line(low, high, "ends");
+    }
+    elements += &disc((scale.share(value(row)), middle), 4.5, "mark", "");
+    group(&row.label, &format!("row {}", class_of(row)), &elements)
+}
+
+/// How many hops of the reference one of a thread costs, of the first block that shows it.
+fn finding(report: &Report) -> Option<String> {
+    let blocks = report.screen.iter().flat_map(|part| &part.blocks);
+    blocks.into_iter().find_map(|block| {
+        let of = |kind| measured(block).find(|row| row.kind == Some(kind));
+        let thread = of(TaskKind::Thread)?;
+        let factor_of = thread.factor?;
+        let reference = measured(block).find(|row| row.case == block.reference)?;
+        let (_, [_, name]) = KINDS.iter().find(|(kind, _)| Some(*kind) == reference.kind)?;
+        let name = name.strip_suffix(" task").unwrap_or(name);
+        let clearly_more = factor_of.interval.is_some_and(|ends| ends.low > 1.0);
+        let operation = &thread.operation;
+        clearly_more.then(|| {
+            format!("A thread {operation} costs {} {name} {operation}s", factor(factor_of.value))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures;
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_within_their_block_and_the_title_is_the_finding() {
+        let report = fixtures::report();
+        let svg = picture(&report).unwrap();
+        let block = &report.screen[0].blocks[0];
+        let mut rows: Vec<&Row> = measured(block).collect();
+        rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+        let place = |row: &Row| svg.find(&format!("data-case=\"{}\"", row.label)).unwrap();
+        assert!(rows.len() > 1 && rows.is_sorted_by_key(|row| place(row)), "{svg}");
+        let title = finding(&report).unwrap_or_else(|| TITLE.to_owned());
+        assert!(svg.contains(&format!("<title>{title}</title>")), "{svg}");
+        assert_eq!(picture(&Report { screen: Vec::new(), ..report }), None);
+    }
+}
