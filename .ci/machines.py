@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 import sys
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -23,23 +23,34 @@ FILE = ROOT / "results/machines.json"
 ABOUT = [
     "Figures of recorded machines, written by .ci/machines.py from the folders of runs.",
     "machines: for each machine and build, facts and cases. `runs` are the figures of a case in "
-    "the runs of that build, in `began`'s order, null where a run lacks the case; `figure` is "
-    "their median. A run's figure is the median over its processes: ns of an operation "
+    "the runs of that build, in `began`'s order, null where a run lacks the case, `errors` the "
+    "standard errors of their logarithms, and `figure` is their median. A run's figure is the median over its processes: ns of an operation "
     "(creating plus ending a task, where both are measured), or bytes of a task.",
     "repeat: how much runs of one build on one machine differ. For each case, over its `pairs` "
     "of runs, the absolute natural logarithms of the ratio of two figures: their median, 90th "
     "percentile and maximum.",
+    "scaled: the same logarithms, each divided by the first run's error: percentiles 0 to 100 over "
+    "all cases and pairs. Multiplied by the errors of a run they say how far the next one differs.",
     "A case is named by its program, subcommand and other flags in the order of their names. "
     "Left out are --placement free, the defaults of its program in suite.toml, and flags that say "
     "how long to measure.",
 ]
 
 
+DEVIATE = 1.96  # A normal value lies within as many standard deviations with 95 %.
+LEAST_ERROR = 5e-4  # as in judge/repeat.rs
+
+
 def figures(folder):
-    """The figure of each case of a run, and its unit."""
+    """The figure of each case of a run."""
     cases = Run(folder).cases
-    return {(name, case.unit): case.figure().value for name, case in cases.items()
-            if case.figure()}
+    return {(name, case.unit): case.figure() for name, case in cases.items() if case.figure()}
+
+
+def error(figure):
+    """The standard error of a figure's logarithm; None without a positive interval."""
+    if figure.ends and figure.ends[0] > 0:
+        return rounded(math.log(figure.ends[1] / figure.ends[0]) / 2 / DEVIATE)
 
 
 def facts(environment):
@@ -67,13 +78,16 @@ def add(machines, folder):
         machines.append(of := {**about, "began": [], "cases": {}})
     if plan["started_at"] not in of["began"]:
         of["began"].append(plan["started_at"])
-    for (case, unit), value in figures(folder).items():
-        of["cases"].setdefault(case, {"unit": unit, "runs": []})
-        runs = of["cases"][case]["runs"]
-        runs += [None] * (len(of["began"]) - len(runs))
-        runs[of["began"].index(plan["started_at"])] = rounded(value)
+    at = of["began"].index(plan["started_at"])
+    for (case, unit), figure in figures(folder).items():
+        lists = of["cases"].setdefault(case, {"unit": unit, "runs": []})
+        for key, value in (("runs", rounded(figure.value)), ("errors", error(figure))):
+            values = lists.setdefault(key, [])
+            values += [None] * (len(of["began"]) - len(values))
+            values[at] = value
     for case in of["cases"].values():
-        case["runs"] += [None] * (len(of["began"]) - len(case["runs"]))
+        for key in ("runs", "errors"):
+            case[key] = case.get(key, []) + [None] * (len(of["began"]) - len(case.get(key, [])))
         case["figure"] = rounded(statistics.median(filter(None, case["runs"])))
 
 
@@ -85,6 +99,14 @@ def repeat(machines):
     return {case: {"pairs": len(of), "median": rounded(quantile(of, 0.5)),
                    "p90": rounded(quantile(of, 0.9)), "largest": rounded(max(of))}
             for case, of in differences.items() if of}
+
+
+def scaled(machines):
+    of = [abs(math.log(a / b)) / max(error, LEAST_ERROR)
+          for machine in machines for case in machine["cases"].values()
+          for (a, error), (b, _) in permutations(zip(case["runs"], case.get("errors", [])), 2)
+          if a and b and error is not None]
+    return [rounded(quantile(of, p / 100)) for p in range(101)]
 
 
 def lines(key, of):
@@ -102,7 +124,8 @@ def main(folders):
              for of in machines]
     texts = [f"{head},\n{lines('cases', of['cases'])}}}" for head, of in zip(heads, machines)]
     FILE.write_text(f'{{"about": {json.dumps(ABOUT, indent=1)},\n"machines": ['
-                    + ",\n".join(texts) + f"],\n{lines('repeat', repeat(machines))}}}\n")
+                    + ",\n".join(texts) + f"],\n{lines('repeat', repeat(machines))},\n"
+                    + f'"scaled": {json.dumps(scaled(machines))}}}\n')
 
 
 if __name__ == "__main__":
