@@ -38,7 +38,7 @@ ABOUT = [
 
 
 DEVIATE = 1.96  # A normal value lies within as many standard deviations with 95 %.
-LEAST_ERROR = 5e-4  # as in judge/repeat.rs
+LEAST_ERROR = 5e-4  # as in judge/compare.rs
 
 
 def figures(folder):

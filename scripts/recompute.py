@@ -12,6 +12,7 @@ exits with 1 if something is. Needs Python 3.11 and no package.
 """
 
 import csv
+import html
 import json
 import math
 import random
@@ -329,7 +330,9 @@ def check_comparison(check, old, new, comparison):
 
 def digits(value):
     size = abs(value)
-    return "0.00" if size < 0.005 else f"{value:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+    if size < 0.005:
+        return "<0.01" if value > 0 else "0"
+    return f"{value:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
 
 
 def scale_of(value, unit):
@@ -350,7 +353,7 @@ def check_page(check, run, text):
     """The tables of the cases: each figure is one of the case's, and each ratio of its cases'."""
     headings = []
     for number, line in enumerate(text.splitlines(), 1):
-        cells = [cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]]
+        cells = [html.unescape(cell.strip().replace("\\", "")) for cell in line.split("|")[1:-1]]
         if not cells or set(line) <= set("|-: "):
             headings = headings if cells else []
             continue
@@ -385,8 +388,9 @@ def check_page(check, run, text):
                                 [digits(case.sum_of("switches", *SWITCHES))])
         elif headings[0] == "where the time goes":
             parts = {key: float(value) for key, value in row.items() if re.match(r"[\d.]+$", value)}
-            rest = (parts["elapsed"] - parts["user"] - parts["kernel"] - parts["waiting"]
-                    + parts["overlap"])
+            user, kernel, waiting, overlap = (parts.get(key, 0) for key in (
+                "user", "kernel", "waiting", "overlap"))  # `–` and `<0.01` are left out
+            rest = parts["elapsed"] - user - kernel - waiting + overlap
             check.figures += 5
             if abs(rest) > 0.02 + 0.015 * parts["elapsed"]:
                 check.faults.append(f"{at}: the parts do not add up to {parts['elapsed']}")

@@ -15,9 +15,12 @@ use crate::store::results::{self, SavedRun};
 /// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
 pub fn style() -> Style {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    let colours = io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb;
+    let colours = io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb();
     Style { colours, ascii: is_ascii() }
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// Whether the caller's locale is not UTF-8.
@@ -26,6 +29,61 @@ fn is_ascii() -> bool {
     let locale = names.into_iter().flatten().find(|value| !value.is_empty());
     let locale = locale.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     !(locale.contains("utf-8") || locale.contains("utf8"))
+}
+
+/// A screen that is drawn again and again in one place, if standard error is a terminal. Dropping it
+/// clears it.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// The lines on the terminal.
+    lines: usize,
+}
+
+impl Live {
+    /// Draws `text` over what was drawn before, cut to the terminal.
+    pub fn draw(&mut self, text: impl FnOnce() -> String) {
+        let Some(most) = lines_of_terminal() else { return };
+        let text = text();
+        let lines: Vec<String> =
+            text.lines().take(most - 1).map(|line| format!("{line}\x1b[K\n")).collect();
+        let above = self.above();
+        self.lines = lines.len();
+        // Without wrapping, so that each line takes one.
+        show(&format!("{above}\x1b[?7l{}\x1b[J\x1b[?7h", lines.concat()));
+    }
+
+    /// Moves to the first line.
+    fn above(&self) -> String {
+        if self.lines > 0 { format!("\x1b[{}F", self.lines) } else { String::new() }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if self.lines > 0 {
+            show(&format!("{}\x1b[J", self.above()));
+        }
+    }
+}
+
+/// Writes to the terminal in one go, so that it does not flicker.
+fn show(text: &str) {
+    // A terminal that is gone shows nothing.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The height of the terminal on standard error; `None` without one that can move its cursor.
+fn lines_of_terminal() -> Option<usize> {
+    if !io::stderr().is_terminal() || is_dumb() {
+        return None;
+    }
+    // SAFETY: all zero bytes are a `winsize`, and `ioctl` writes one.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size);
+        size
+    };
+    Some(if size.ws_row > 1 { size.ws_row.into() } else { 24 })
 }
 
 /// Writes text to the `--output` file, escaped likewise: it may be shown on a terminal.

@@ -11,7 +11,7 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Figures, figures};
 use crate::judge::report::{Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
-use crate::plan::Schedule;
+use crate::plan::{self, Schedule};
 use crate::show;
 use crate::show::screen::{Style, screen};
 use crate::store::results::{self, SavedRun};
@@ -25,7 +25,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
     let saved = output::read(&folder)?;
-    let report = Reporter::new(&manifest, &folder).report(&saved);
+    let report = Reporter::new(&manifest, &folder).report(&saved, false);
     let mut style = output::style();
     style.colours &= flags.output.is_none();
     let text = rendered(&report, format, &folder, flags.full, style)?;
@@ -124,14 +124,13 @@ impl<'a> Reporter<'a> {
         Self { manifest, folder, others }
     }
 
-    /// The report of the run.
-    pub fn report(&self, saved: &SavedRun) -> Report {
-        let mut alike = self.others.clone();
-        if !alike.is_empty() {
-            alike.push(figures(self.manifest, saved));
-        }
+    /// The report of the run; `is_running` while it goes on.
+    pub fn report(&self, saved: &SavedRun, is_running: bool) -> Report {
+        let alike = &self.others;
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        report(self.manifest, &RunData { name, saved, progress: progress(saved), alike: &alike })
+        let progress = progress(saved, is_running);
+        let seconds = plan::default_seconds;
+        report(self.manifest, &RunData { name, saved, progress, alike, seconds })
     }
 
     /// The screen of a report.
@@ -141,7 +140,7 @@ impl<'a> Reporter<'a> {
 }
 
 /// How complete a run is.
-fn progress(saved: &SavedRun) -> RunProgress {
+fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let SavedRun { description, invocations, .. } = saved;
     let (ended, interrupted): (Vec<_>, Vec<_>) = invocations.iter().partition(|of| !of.interrupted);
     let ran = |case: &String| {
@@ -150,13 +149,15 @@ fn progress(saved: &SavedRun) -> RunProgress {
         rounds.dedup();
         u32::try_from(rounds.len()).unwrap_or(u32::MAX)
     };
+    let mut schedule = Schedule::of(description, invocations);
     RunProgress {
+        share: schedule.share(),
+        seconds_left: is_running.then(|| schedule.time_left().as_secs_f64()),
         ended: ended.len(),
         interrupted: interrupted.len(),
         rounds: description.cases.iter().map(ran).min().unwrap_or(0),
         planned: (description.rounds > 0).then_some(description.rounds),
-        is_complete: description.side.is_some()
-            || Schedule::of(description, invocations).next_turn().is_none(),
+        is_complete: description.side.is_some() || schedule.next_turn().is_none(),
         side: description.side.clone(),
         resumable: description.procedure.is_some(),
     }
@@ -167,5 +168,5 @@ fn progress(saved: &SavedRun) -> RunProgress {
 /// # Errors
 /// As [`output::read`].
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
-    Ok(Reporter::new(manifest, folder).report(&output::read(folder)?))
+    Ok(Reporter::new(manifest, folder).report(&output::read(folder)?, false))
 }

@@ -1,12 +1,8 @@
 //! `brigade run`: runs every case once per round, each time in a fresh process, and saves every
 //! record.
 
-use std::io::{self, IsTerminal};
-use std::time::{Duration, Instant};
-
 use anyhow::Context;
-use harness::{cpus, terminal};
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use harness::cpus;
 
 use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
 use crate::commands::report::{Reporter, full_text};
@@ -18,7 +14,7 @@ use crate::measure::executables::{Executables, fingerprints};
 use crate::measure::invoke::reference;
 use crate::measure::invoke::{Job, command, invoke};
 use crate::measure::process::Signals;
-use crate::plan::{self, Schedule, Turn};
+use crate::plan::{self, Schedule};
 use crate::show::formats::markdown;
 use crate::show::html::html;
 use crate::store::results::{
@@ -127,10 +123,12 @@ impl Run<'_> {
         show: ShowFlags,
         signals: &mut Signals,
     ) -> anyhow::Result<Exit> {
-        self.measure(folder, &mut saved, signals)?;
+        let path = folder.path().to_owned();
+        // It reads earlier runs, which the loop must not.
+        let reporter = Reporter::new(self.manifest, &path);
+        self.measure(folder, &mut saved, &reporter, signals)?;
         signals.exit_on_next_stop();
-        let reporter = Reporter::new(self.manifest, folder.path());
-        let report = reporter.report(&saved);
+        let report = reporter.report(&saved, false);
         let text = if show.full { full_text(&report) } else { reporter.screen(&report) };
         let printed = output::print_coloured(&text)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
@@ -146,22 +144,18 @@ impl Run<'_> {
         &self,
         folder: &mut Folder,
         saved: &mut SavedRun,
+        reporter: &Reporter,
         signals: &mut Signals,
     ) -> anyhow::Result<()> {
         let flags = self.manifest.flags();
         let mut schedule = Schedule::of(&saved.description, &saved.invocations);
-        let mut progress = Progress::new();
-        let path = folder.path().to_owned();
-        let reporter = Reporter::new(self.manifest, &path);
+        let mut live = output::Live::default();
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             let case = self.cases[turn.case];
-            progress.starting(turn, case, &schedule);
-            if progress.shows_figures(saved.invocations.len()) {
-                progress.figures(&reporter.screen(&reporter.report(saved)));
-            }
+            live.draw(|| reporter.screen(&reporter.report(saved, true)));
             let job = Job {
                 case,
                 round: turn.round,
@@ -178,61 +172,5 @@ impl Run<'_> {
             saved.invocations.push(invocation);
         }
         Ok(())
-    }
-}
-
-/// Progress on standard error: on a terminal a bar above the figures so far, otherwise a line
-/// now and then. It is drawn between invocations: the runner is idle while a program measures.
-struct Progress {
-    bar: ProgressBar,
-    printed: Instant,
-    figures_at: Option<Instant>,
-}
-
-/// Interval between figures on a terminal, each of which costs up to 0.2 s of CPU time.
-const FIGURES_EVERY: Duration = Duration::from_secs(5);
-
-/// Interval between lines if standard error is no terminal.
-const PRINTED_EVERY: Duration = Duration::from_secs(30);
-
-impl Progress {
-    /// Its bar counts from 0 to 1000.
-    fn new() -> Self {
-        let style = ProgressStyle::with_template("{percent:>3} % {bar:16} {wide_msg}{prefix}");
-        let bar = ProgressBar::new(1000).with_style(style.expect("the template is well-formed"));
-        Self { bar, printed: Instant::now(), figures_at: None }
-    }
-
-    /// Whether somebody sees figures of these many invocations, and they are due.
-    fn shows_figures(&self, invocations: usize) -> bool {
-        let is_due = self.figures_at.is_none_or(|at| at.elapsed() >= FIGURES_EVERY);
-        invocations > 0 && is_due && !self.bar.is_hidden()
-    }
-
-    /// Shows the figures so far below the bar, as many lines as the terminal has.
-    fn figures(&mut self, text: &str) {
-        self.figures_at = Some(Instant::now());
-        self.bar.set_prefix(format!("\n\n{text}"));
-    }
-
-    /// Shows that a turn of `schedule` starts.
-    fn starting(&mut self, turn: Turn, case: &Case, schedule: &Schedule) {
-        let left = HumanDuration(schedule.time_left());
-        let message = format!("{left} left, round {}, {}", turn.round, case.name);
-        let message = terminal::line(&message);
-        let done = schedule.share();
-        self.bar.set_position((1000.0 * done) as u64);
-        self.bar.set_message(message.clone().into_owned());
-        self.bar.tick();
-        if !io::stderr().is_terminal() && self.printed.elapsed() >= PRINTED_EVERY {
-            self.printed = Instant::now();
-            output::warn(&format!("{:.0} % done, {message}", 100.0 * done));
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

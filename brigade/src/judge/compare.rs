@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
 use super::row::{Quantity, Row, cases_of};
-use super::statistics::{
-    CONFIDENCE, DEVIATE, Estimate, Interval, Rounds, median, quantile, ratio, sorted,
-};
+use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, ratio, sorted};
 use crate::manifest::Manifest;
 use crate::store::results::{Invocation, SavedRun, Skipped};
 
@@ -298,52 +296,55 @@ pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
     cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
-/// How much the figures of runs of one build on one machine differ.
+/// How far the figures of the next run will be from those of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeat {
-    /// The number of runs compared.
+    /// The other runs of this build on this machine that it is estimated from; recorded machines
+    /// count as well, and alone if there are none.
     pub runs: usize,
-    /// The standard deviation of the logarithm of a figure between runs, beyond its interval: with
-    /// it 95 % of all differences are within 1.96 standard errors.
-    pub deviation: f64,
-    /// Half of the figures of two runs differ by at most this share.
+    /// Half of the figures will differ by at most this share.
     pub half: f64,
-    /// One in ten differs by more than this share.
+    /// One in ten will differ by more than this share.
     pub tenth: f64,
-    /// The largest difference, as a share.
+    /// The largest difference, as a share: its median.
     pub worst: f64,
 }
 
+/// The least standard error, of memory that is the same in every process.
+const LEAST_ERROR: f64 = 5e-4;
+
 impl Repeat {
-    /// How much these runs differ; `None` without two runs that share a case.
-    pub fn of(runs: &[Figures]) -> Option<Self> {
-        let pairs: Vec<(f64, f64)> = differences(runs)
-            .filter_map(|(_, first, second)| {
-                let difference = (second.value / first.value).ln();
-                Some((difference, first.log_error()?.hypot(second.log_error()?)))
-            })
-            .collect();
-        let beyond = |deviation: f64| {
-            let between = deviation * 2_f64.sqrt();
-            let is_beyond = |(of, error): &&(f64, f64)| of.abs() > DEVIATE * error.hypot(between);
-            pairs.iter().filter(is_beyond).count() as f64 / pairs.len() as f64
-        };
-        let most = 1.0 - CONFIDENCE;
-        let (mut low, mut high) = (0.0, 10.0);
-        while high - low > 1e-6 {
-            let middle = f64::midpoint(low, high);
-            if beyond(middle) <= most { high = middle } else { low = middle }
+    /// How far the next run will be from a run with the figures `own`: their standard errors, times
+    /// how many of them two runs differ by. The latter comes from `recorded` machines and from
+    /// `other` runs of this build. `None` without intervals.
+    pub fn of(own: &Figures, others: &[Figures], recorded: &[f64]) -> Option<Self> {
+        let error = |of: &Estimate| Some(of.log_error()?.max(LEAST_ERROR));
+        let errors: Vec<f64> = own.values().filter_map(error).collect();
+        let runs: Vec<&Figures> = others.iter().chain([own]).collect();
+        let either = differences(&runs).flat_map(|(_, first, second)| {
+            let difference = (second.value / first.value).ln().abs();
+            [first, second].map(|of| Some(difference / error(of)?))
+        });
+        let counts = sorted(&either.flatten().chain(recorded.iter().copied()).collect::<Vec<_>>());
+        if errors.is_empty() || counts.is_empty() {
+            return None;
         }
-        let sizes = sorted(&pairs.iter().map(|(of, _)| of.abs()).collect::<Vec<_>>());
-        let share = |probability| Some(quantile(&sizes, probability)?.exp_m1());
-        Some(Self {
-            runs: runs.len(),
-            deviation: if beyond(0.0) <= most { 0.0 } else { high },
-            half: share(0.5)?,
-            tenth: share(0.9)?,
-            worst: share(1.0)?,
-        })
+        // The share of all products of an error and a count that are at most `size`.
+        let below = |size: f64| {
+            let of = |error: &f64| counts.partition_point(|count| count * error <= size) as f64;
+            errors.iter().map(of).sum::<f64>() / (errors.len() * counts.len()) as f64
+        };
+        let share = |probability| {
+            let (mut low, mut high) = (0.0, 20.0);
+            while high - low > 1e-5 {
+                let middle = f64::midpoint(low, high);
+                if below(middle) < probability { low = middle } else { high = middle }
+            }
+            high.exp_m1()
+        };
+        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64));
+        Some(Self { runs: others.len(), half: share(0.5), tenth: share(0.9), worst })
     }
 }
 
@@ -351,22 +352,29 @@ impl Repeat {
 /// runs is of one build.
 pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
     let mut largest = BTreeMap::new();
-    for (case, first, second) in sets.iter().flat_map(|runs| differences(runs)) {
-        let ratio = (second.value / first.value).ln().abs().exp();
-        let known = largest.entry(case).or_insert(ratio);
-        *known = ratio.max(*known);
+    for runs in sets {
+        let runs: Vec<&Figures> = runs.iter().collect();
+        for (case, first, second) in differences(&runs) {
+            let ratio = (second.value / first.value).ln().abs().exp();
+            let known = largest.entry(case).or_insert(ratio);
+            *known = ratio.max(*known);
+        }
     }
     largest
 }
 
 /// The figures of each case in each pair of runs with it.
-fn differences(runs: &[Figures]) -> impl Iterator<Item = (&str, &Estimate, &Estimate)> {
+fn differences<'a>(
+    runs: &[&'a Figures],
+) -> impl Iterator<Item = (&'a str, &'a Estimate, &'a Estimate)> {
     let pairs = runs
         .iter()
         .enumerate()
-        .flat_map(|(at, first)| runs[at + 1..].iter().map(move |second| (first, second)));
+        .flat_map(|(at, first)| runs[at + 1..].iter().map(move |second| (*first, *second)));
     pairs.flat_map(|(first, second)| {
-        let both = |(case, of)| Some((String::as_str(case), of, second.get(case)?));
+        let both = |(case, of): (&'a String, &'a Estimate)| {
+            Some((String::as_str(case), of, second.get(case)?))
+        };
         first.iter().filter_map(both)
     })
 }
@@ -375,6 +383,7 @@ fn differences(runs: &[Figures]) -> impl Iterator<Item = (&str, &Estimate, &Esti
 mod tests {
     use super::*;
     use crate::judge::row::{Process, ProcessOutcome};
+    use crate::store::machines::RECORDED;
 
     #[test]
     fn the_verdict_depends_on_where_the_interval_lies() {
@@ -509,27 +518,29 @@ mod tests {
         }
     }
 
+    /// Each of six runs of one build predicts the other five, from recorded machines alone and from
+    /// those before it as well.
     #[test]
-    fn figures_of_two_runs_agree_within_what_other_runs_show() {
+    fn the_next_run_differs_by_as_much_as_is_printed() {
         let runs: Vec<Figures> = six_runs().iter().map(figures).collect();
-        let (mut beyond, mut alone, mut all) = (0, 0, 0);
-        for first in 0..runs.len() {
-            for second in first + 1..runs.len() {
-                let known = Repeat::of(&runs).unwrap().deviation * 2_f64.sqrt();
-                for (case, one) in &runs[first] {
-                    let Some(other) = runs[second].get(case) else { continue };
-                    let difference = (other.value / one.value).ln().abs();
-                    let error = one.log_error().unwrap().hypot(other.log_error().unwrap());
-                    all += 1;
-                    alone += usize::from(difference > DEVIATE * error);
-                    beyond += usize::from(difference > DEVIATE * error.hypot(known));
-                }
+        for (at, own) in runs.iter().enumerate() {
+            let rest = runs.iter().enumerate().filter(|(of, _)| *of != at);
+            let differences: Vec<f64> = rest
+                .flat_map(|(_, run)| run.iter().filter_map(|(case, of)| Some((of, own.get(case)?))))
+                .map(|(of, own)| (of.value / own.value).ln().abs().exp_m1())
+                .collect();
+            let beyond = |most: f64| {
+                let count = differences.iter().filter(|of| **of > most).count();
+                count as f64 / differences.len() as f64
+            };
+            for before in [&runs[..0], &runs[..at]] {
+                let Repeat { half, tenth, worst, .. } =
+                    Repeat::of(own, before, &RECORDED.scaled).unwrap();
+                let found = [half, tenth, worst].map(beyond);
+                println!("run {at}: {half:.3} {tenth:.3} {worst:.3}, beyond: {found:.3?}");
+                assert!((found[0] - 0.5).abs() <= 0.13, "{found:?}");
+                assert!((found[1] - 0.1).abs() <= 0.1 && found[2] < 0.06, "{found:?}");
             }
         }
-        let [alone, beyond] = [alone, beyond].map(|count| count as f64 / all as f64);
-        println!(
-            "beyond 1.96 by intervals {alone:.3}, with the difference between runs {beyond:.3}"
-        );
-        assert!(alone < 0.1 && beyond <= 0.06, "{alone} {beyond}");
     }
 }

@@ -7,11 +7,12 @@ use super::compare::{Figures, Repeat, reference_ns};
 use super::lost_time::LostTime;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
-use crate::manifest::{FigureSpec, Manifest};
+use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec};
+use crate::store::machines::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "2.0";
+pub const SCHEMA_VERSION: &str = "2.1";
 
 /// Parameters in which two compared cases should agree.
 const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
@@ -30,6 +31,20 @@ pub struct Report {
     pub answers: Vec<Answer>,
     /// The cases, by the question they answer.
     pub groups: Vec<Group>,
+    /// The group that explains more of what the run shows; `null` if there is none.
+    pub next: Option<NextRun>,
+}
+
+/// A group to run next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NextRun {
+    /// Its name.
+    pub group: String,
+    /// Its question.
+    pub question: String,
+    /// How long it runs, in seconds.
+    pub seconds: f64,
 }
 
 /// A run, without its cases.
@@ -63,7 +78,7 @@ pub struct RunSummary {
     /// The time of the reference work, in nanoseconds: the median before all processes; `null` for
     /// a run without references.
     pub reference_ns: Option<f64>,
-    /// How much runs of this build on this machine differ; `null` without another run.
+    /// How far the next run's figures will be from these; `null` without intervals.
     pub repeat: Option<Repeat>,
 }
 
@@ -79,6 +94,10 @@ pub struct RunProgress {
     pub rounds: u32,
     /// Rounds that the run is for; `null` if only time bounds it.
     pub planned: Option<u32>,
+    /// The share of its time or of its rounds that is done, 0 to 1.
+    pub share: f64,
+    /// Seconds left, while the run goes on; `null` for an ended one.
+    pub seconds_left: Option<f64>,
     /// Whether nothing remains to run.
     pub is_complete: bool,
     /// Which side of a comparison this is; `null` if none.
@@ -121,6 +140,8 @@ pub struct Answer {
     pub text: String,
     /// The ratio.
     pub ratio: Estimate,
+    /// The case that is divided.
+    pub case: String,
 }
 
 /// The cases that answer one question.
@@ -151,20 +172,46 @@ pub struct RunData<'a> {
     pub saved: &'a SavedRun,
     /// How complete it is.
     pub progress: RunProgress,
-    /// The figures of runs of the same build on the same machine, including this one.
+    /// The figures of other runs of the same build on the same machine.
     pub alike: &'a [Figures],
+    /// How long a run of this many cases takes, in seconds.
+    pub seconds: fn(usize) -> f64,
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
 pub fn report(manifest: &Manifest, run: &RunData) -> Report {
     let cases = Cases::of(manifest, run.saved);
+    let answers = answers(manifest, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         run: summary(run, &cases),
         screen: screen(manifest, &cases),
-        answers: answers(manifest, &cases),
+        next: next(manifest, &cases, &answers, run.seconds),
+        answers,
         groups: groups(manifest, run.saved, &cases),
     }
+}
+
+/// The first group with the case of an answer of which the run lacks a third of the cases.
+fn next(
+    manifest: &Manifest,
+    cases: &Cases,
+    answers: &[Answer],
+    seconds: fn(usize) -> f64,
+) -> Option<NextRun> {
+    let has_more = |group: &&GroupSpec| {
+        let lacking = group.cases.iter().filter(|case| !cases.planned.contains(case)).count();
+        3 * lacking > group.cases.len()
+    };
+    let group = answers.iter().find_map(|answer| {
+        let mut groups = manifest.groups.iter().filter(|of| of.cases.contains(&answer.case));
+        groups.next().filter(has_more)
+    })?;
+    Some(NextRun {
+        group: group.name.clone(),
+        question: group.question.clone(),
+        seconds: seconds(group.cases.len()),
+    })
 }
 
 /// The rows of a run's cases.
@@ -222,6 +269,22 @@ impl Cases {
         })
     }
 
+    /// Whether the run shows this reason of a sentence about `case`.
+    fn hold(&self, reason: &ReasonSpec, case: &str) -> bool {
+        let Some(over) = &reason.over else {
+            let parts = self.row(case, None).and_then(|row| row.parts);
+            let asleep = parts.and_then(|of| Some((of.waiting_for?, of.elapsed_ns)));
+            return asleep.is_some_and(|(of, all)| of.idle_ns + of.waking_ns > REASON_SHARE * all);
+        };
+        let ratio = FigureSpec {
+            case: reason.case.clone().unwrap_or_else(|| case.to_owned()),
+            over: Some(over.clone()),
+            ..FigureSpec::default()
+        };
+        let interval = self.requested(&ratio).and_then(|row| row.figure?.interval);
+        interval.is_some_and(|ends| ends.low >= REASON)
+    }
+
     /// A row of the first screen with its factor; without figures if the run lacks the case.
     fn on_screen(&self, of: &FigureSpec, reference: &str) -> Row {
         let lacking = || Row {
@@ -238,6 +301,8 @@ impl Cases {
 fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let SavedRun { description, environment, invocations, .. } = run.saved;
     let counts = cases.rows.iter().filter_map(|rows| Some(rows[0].figure?.count as f64));
+    let rows = cases.rows.iter().map(|rows| &rows[0]);
+    let figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: run.name.clone(),
@@ -253,7 +318,7 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         processes: median(&counts.collect::<Vec<_>>()).unwrap_or(0.0),
         lost_time: cases.lost_time,
         reference_ns: reference_ns(invocations),
-        repeat: Repeat::of(run.alike),
+        repeat: Repeat::of(&figures, run.alike, &RECORDED.scaled),
     }
 }
 
@@ -282,15 +347,27 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
     parts.collect()
 }
 
-/// Sentences whose ratio differs from what a reader would guess: fixed ones first, then the
-/// farthest from the guess, measured from the nearer end of the interval.
+/// The least factor that an answer is about, at the nearer end of its interval: two runs of one
+/// build never disagree about its direction.
+const MATTERS: f64 = 1.2;
+
+/// The least ratio to another case, and the least share of an operation's time, that is a reason.
+const REASON: f64 = 2.0;
+const REASON_SHARE: f64 = 0.3;
+
+/// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
+/// then the farthest from the guess, measured from the nearer end of the interval.
 fn answers(manifest: &Manifest, cases: &Cases) -> Vec<Answer> {
     let answers = manifest.sentences.iter().filter_map(|of| {
-        let ratio = cases.requested(&of.ratio())?.figure?;
-        let ends = ratio.interval?;
+        let row = cases.requested(&of.ratio())?;
+        let ratio = row.figure?;
+        let ends = ratio.interval.filter(|ends| ends.low >= MATTERS)?;
         let surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
         let rank = if of.first { f64::INFINITY } else { surprise };
-        (surprise > 0.0).then(|| (rank, Answer { text: of.text.clone(), ratio }))
+        let reason = of.reason.as_ref().filter(|reason| cases.hold(reason, &of.case));
+        let text =
+            reason.map_or_else(|| of.text.clone(), |reason| format!("{} {}", of.text, reason.text));
+        (surprise > 0.0).then_some((rank, Answer { text, ratio, case: row.case }))
     });
     let mut answers: Vec<(f64, Answer)> = answers.collect();
     answers.sort_by(|(one, _), (other, _)| other.total_cmp(one));

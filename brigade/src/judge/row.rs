@@ -1,7 +1,7 @@
 //! A row: a figure of one case in one run, from its invocations, and where the time or the memory
 //! of an operation goes. Every command prints the figures of rows, and nothing else computes one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use harness::record::{IdleState, LedgerPoint, Measurement, Record};
 use serde::{Deserialize, Serialize};
@@ -323,13 +323,14 @@ fn switches(record: &Record) -> Option<f64> {
     Some(of.voluntary_per_operation + of.involuntary_per_operation)
 }
 
-/// The rows of every case of a run, the case's figure first.
+/// The rows of every case of a run, the case's figure first; a case may have no process yet.
 pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     let mut by_name = by_name(run);
     let others = run.invocations.iter().map(|invocation| &invocation.case);
-    let names = run.description.cases.iter().chain(others);
-    let rows = names.filter_map(|name| {
-        let invocations = by_name.remove(&**name)?;
+    let mut seen = BTreeSet::new();
+    let names = run.description.cases.iter().chain(others).filter(|name| seen.insert(*name));
+    let rows = names.map(|name| {
+        let invocations = by_name.remove(&**name).unwrap_or_default();
         let known = case_of(manifest, run, name);
         let key = invocations.iter().find_map(|of| of.record.as_ref()).map(RecordedCase::of);
         let case = known.map_or(name, |case| &case.name);
@@ -341,7 +342,7 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
             kind: known.and_then(|case| manifest.kind_of(&case.name, &case.program)),
             ..Row::default()
         };
-        Some(Row::of_case(&named, &invocations))
+        Row::of_case(&named, &invocations)
     });
     rows.collect()
 }
@@ -357,7 +358,8 @@ pub fn by_name(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
 
 /// The figure of each case of a run.
 pub fn cases_of(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
-    rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next()).collect()
+    let rows = rows_of(manifest, run).into_iter().filter_map(|rows| rows.into_iter().next());
+    rows.filter(|row| !row.processes.is_empty()).collect()
 }
 
 /// The manifest's case that this run calls `name`.

@@ -15,7 +15,8 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, Cost, FigureSpec, ImpactPlan, ScreenSpec, SentenceSpec, SwitchKind, TaskKind,
+    AdvicePlan, Cost, FigureSpec, ImpactPlan, ReasonSpec, ScreenSpec, SentenceSpec, SwitchKind,
+    TaskKind,
 };
 use tables::{Form, Program};
 
@@ -222,6 +223,8 @@ impl Manifest {
         let blocks = self.screen.iter().flat_map(|of| &of.blocks);
         let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
         let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
+        let reasons = self.sentences.iter().filter_map(|of| of.reason.as_ref());
+        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain(&of.over)));
         let impact = self.impact.iter().flat_map(ImpactPlan::kinds).flat_map(|(_, cases)| cases);
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))

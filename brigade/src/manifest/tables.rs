@@ -191,6 +191,21 @@ pub struct SentenceSpec {
     /// Whether it comes before others, however unsurprising.
     #[serde(default)]
     pub first: bool,
+    /// What follows if the run shows it.
+    pub reason: Option<ReasonSpec>,
+}
+
+/// The reason for a ratio: that tasks of the case wait for a sleeping CPU, or, with `over`, that
+/// `case`, by default the sentence's, takes twice as long as that one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonSpec {
+    /// The sentence.
+    pub text: String,
+    /// The case to divide.
+    pub case: Option<String>,
+    /// The case to divide by.
+    pub over: Option<String>,
 }
 
 impl SentenceSpec {

@@ -106,7 +106,8 @@ pub fn run() -> SavedRun {
 /// The report of a run.
 pub fn report_with(saved: &SavedRun) -> Report {
     let progress = RunProgress { ended: 49, rounds: 12, is_complete: true, ..Default::default() };
-    report_of(&manifest(), &RunData { name: "run-1".to_owned(), saved, progress, alike: &[] })
+    let (name, seconds) = ("run-1".to_owned(), |cases| 7.0 * cases as f64);
+    report_of(&manifest(), &RunData { name, saved, progress, alike: &[], seconds })
 }
 
 /// The report of the fixed run.

@@ -102,6 +102,7 @@ pub fn percent(share: f64) -> String {
 pub fn small_share(share: f64) -> String {
     match share * 100.0 {
         of if of >= 9.95 => percent(share),
+        of if of < 0.05 => format!("less than 0.1{NO_BREAK_SPACE}%"),
         of => format!("{of:.1}{NO_BREAK_SPACE}%"),
     }
 }
@@ -109,7 +110,7 @@ pub fn small_share(share: f64) -> String {
 /// `value` with three significant digits and at most two decimals.
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
-        0.0..0.005 => "0.00".to_owned(),
+        0.0..0.005 => if value > 0.0 { "<0.01" } else { "0" }.to_owned(),
         0.005..9.995 => format!("{value:.2}"),
         9.995..99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
@@ -119,6 +120,11 @@ pub fn three_digits(value: f64) -> String {
 /// A ratio with two significant digits, three from 100 on; below a tenth such as `1/25`.
 pub fn factor(ratio: f64) -> String {
     match ratio {
+        99_950.0.. => ">99999".to_owned(),
+        999.5.. => {
+            let unit = if ratio < 9995.0 { 10.0 } else { 100.0 };
+            format!("{:.0}", (ratio / unit).round() * unit)
+        }
         9.95.. => format!("{ratio:.0}"),
         0.995..9.95 => format!("{ratio:.1}"),
         0.0995..0.995 => format!("{ratio:.2}"),
@@ -127,32 +133,45 @@ pub fn factor(ratio: f64) -> String {
     }
 }
 
-/// A range in one unit, such as `5.25–6.06 ns`.
+/// A ratio in a sentence, such as `2.5 times` or `the same`.
+pub fn times(ratio: f64) -> String {
+    match factor(ratio).as_str() {
+        "1.0" | "1.00" => "the same".to_owned(),
+        digits => format!("{digits} times"),
+    }
+}
+
+/// A range in one unit, such as `5.25–6.06 ns`, or in two if it spans several powers of ten, such as
+/// `5.3ns–1.2µs`.
 pub fn range(of: Interval, quantity: Quantity) -> String {
-    let (symbol, unit) = match quantity {
-        Quantity::Bytes => unit_of_bytes(of.high),
-        Quantity::Nanoseconds => {
-            let unit = Unit::of(of.high);
-            (unit.symbol, unit.ns)
-        }
-        Quantity::Ratio => ("", 1.0),
-    };
+    let (symbol, unit) = unit_of(of.high, quantity);
+    if of.low.abs() < 0.1 * unit && unit_of(of.low, quantity).1 < unit {
+        let ends = [of.low, of.high].map(|end| brief_ticks(end, quantity));
+        return ends.join("–").replace(NO_BREAK_SPACE, "");
+    }
     let [low, high] = [of.low, of.high].map(|end| three_digits(end / unit));
     format!("{low}–{high}{NO_BREAK_SPACE}{symbol}")
 }
 
-/// The end of an axis with two significant digits, such as `20 µs`.
-pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
-    let (symbol, unit) = match quantity {
+/// The unit in which a value has at most three digits before the decimal point.
+fn unit_of(value: f64, quantity: Quantity) -> (&'static str, f64) {
+    match quantity {
         Quantity::Bytes => unit_of_bytes(value),
-        _ => {
+        Quantity::Nanoseconds => {
             let unit = Unit::of(value);
             (unit.symbol, unit.ns)
         }
-    };
+        Quantity::Ratio => ("", 1.0),
+    }
+}
+
+/// The end of an axis with two significant digits, such as `20 µs`.
+pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
+    let (symbol, unit) = unit_of(value, quantity);
     let shown = value / unit;
     let digits = if shown < 9.95 { format!("{shown:.1}") } else { format!("{shown:.0}") };
-    format!("{}{NO_BREAK_SPACE}{symbol}", digits.trim_end_matches(".0"))
+    let digits = digits.strip_suffix(".0").unwrap_or(&digits);
+    format!("{digits}{NO_BREAK_SPACE}{symbol}")
 }
 
 /// A figure without its interval.
@@ -179,6 +198,8 @@ mod tests {
     fn a_duration_is_shown_in_the_unit_that_keeps_it_below_a_thousand() {
         let pairs = [
             (0.3, "0.30 ns"),
+            (0.001, "<0.01 ns"),
+            (0.0, "0 ns"),
             (999.4, "999 ns"),
             (999.6, "1.00 µs"),
             (-2_500.0, "-2.50 µs"),
@@ -198,9 +219,14 @@ mod tests {
             (0.04, "1/25"),
             (0.001, "1/1000"),
             (0.0, "<1/1000"),
+            (12_345.0, "12300"),
+            (1e9, ">99999"),
         ];
         check(factor, &pairs);
         let ends = Interval { low: 5.25, high: 1206.0 };
-        assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "0.01–1.21 µs");
+        assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "5.2ns–1.2µs");
+        let ends = Interval { low: 525.0, high: 1206.0 };
+        assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "0.53–1.21 µs");
+        check(times, &[(1.02, "the same"), (0.999, "the same"), (2.52, "2.5 times")]);
     }
 }

@@ -3,6 +3,7 @@
 use super::page::{ABSENT, Block, Table};
 use super::quantity::{
     Unit, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
+    times as in_words,
 };
 use super::screen::{answers, cases, machine};
 use super::verdict::{Verdict, next_run, verdict};
@@ -132,7 +133,7 @@ fn estimate(of: &Estimate, unit: Quantity) -> String {
             let ends = of.interval.map_or(ABSENT.to_owned(), |ends| {
                 format!("{}, {}", factor(ends.low), factor(ends.high))
             });
-            format!("{} times [{ends}]", factor(of.value))
+            format!("{} [{ends}]", in_words(of.value))
         }
     }
 }
@@ -168,6 +169,8 @@ fn parts(group: &Group) -> Table {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
         let unit = Unit::of(parts.elapsed_ns);
         let time = |ns: f64| unit.show(ns);
+        // A process uses CPU time; if the kernel's ticks saw none, they are too long.
+        let ticked = |ns: f64| if ns > 0.0 { time(ns) } else { ABSENT.to_owned() };
         let reason = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), time);
         let share = |of: Option<f64>, show: fn(f64) -> String| of.map_or(ABSENT.to_owned(), show);
         let of = parts.waiting_for;
@@ -175,8 +178,8 @@ fn parts(group: &Group) -> Table {
             row.label.clone(),
             unit.symbol.to_owned(),
             time(parts.elapsed_ns),
-            time(parts.user_ns),
-            time(parts.kernel_ns),
+            ticked(parts.user_ns),
+            ticked(parts.kernel_ns),
             time(parts.waiting_ns),
             reason(of.map(|of| of.idle_ns)),
             reason(of.map(|of| of.waking_ns)),

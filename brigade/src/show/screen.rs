@@ -1,18 +1,22 @@
 //! The first screen of a run: the machine and a verdict on the run, costs as rows with their
-//! distribution over processes, and answers. It has at most 40 lines of 80 columns, and is the same
+//! distribution over processes, and answers. It has at most 43 lines of 80 columns, and is the same
 //! while the run goes on, at its end and after an interruption.
 
 use harness::terminal;
 
-use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, lines};
-use super::quantity::{brief_ticks, bytes, duration, factor, range};
-use super::verdict::{Verdict, next_run, verdict};
-use crate::judge::report::{Answer, Group, Part, Report, RunSummary};
+use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
+use super::quantity::{brief_ticks, bytes, duration, factor, range, times};
+use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
+use crate::judge::report::{Answer, Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
-/// The most lines of the first screen, and the most sentences on it.
-const MOST_LINES: usize = 40;
+/// The most lines of the first screen: four activities and their answers, on a terminal of 45
+/// lines with its prompt. And the most sentences on it.
+const MOST_LINES: usize = 43;
 const MOST_ANSWERS: usize = 4;
+
+/// Columns of the bar of a run's time.
+const BAR: usize = 24;
 
 /// Columns of a row: its label, median, range, factor and strip.
 const LABEL: usize = 28;
@@ -55,24 +59,27 @@ impl Style {
 /// The screen of a run whose records are in `folder`. Text from records and the manifest is escaped
 /// here, since the colours must not be.
 pub fn screen(report: &Report, folder: &str, style: Style) -> String {
-    let end = end(report, folder);
+    let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
+    let end = format!("{next_run}\n{}", end(report, folder));
     let mut text = head(report, style);
     if report.screen.is_empty() {
         let room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count());
         let room = room / report.groups.len().max(1);
-        text.extend(report.groups.iter().map(|group| of_group(group, room, style)));
+        let is_running = report.run.progress.seconds_left.is_some();
+        let groups = report.groups.iter();
+        text.extend(groups.map(|group| of_group(group, room, is_running, style)));
     }
     text.extend(report.screen.iter().map(|part| of_part(part, style)));
     let mut room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count() + 1);
     let answers = report.answers.iter().map(answer).take(MOST_ANSWERS);
-    let mut said = String::new();
-    for line in answers.chain(next_run(&report.run)).map(|of| lines(&terminal::line(&of))) {
+    let mut said = not_measured(report);
+    for line in answers.map(|of| lines(&terminal::line(&of))) {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
             said += &line;
         }
     }
-    if !said.is_empty() {
+    if !said.is_empty() || !next_run.is_empty() {
         said.insert(0, '\n');
     }
     plain(&(text + &said + &end), style)
@@ -103,7 +110,32 @@ fn head(report: &Report, style: Style) -> String {
     let verdict = lines(&terminal::line(&format!("{word}: {text}")));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let colour = if is_good { "1;32" } else { "1;33" };
-    format!("{machine}{}{rest}{}", style.paint(colour, word), not_measured(report))
+    format!("{machine}{}\n{}{rest}", rounds(&run.progress), style.paint(colour, word))
+}
+
+/// How many rounds are done, and while the run goes on a bar of its time.
+fn rounds(of: &RunProgress) -> String {
+    let about = f64::from(of.rounds) / of.share;
+    let planned = match of.planned {
+        _ if of.is_complete => String::new(),
+        Some(planned) => format!(" of {planned}"),
+        None if of.rounds >= FEWEST_ROUNDS && about.is_finite() => format!(" of about {about:.0}"),
+        None => String::new(),
+    };
+    let plural = if of.rounds == 1 && planned.is_empty() { "" } else { "s" };
+    let rounds = format!("after {}{planned} round{plural}", of.rounds);
+    let Some(left) = of.seconds_left else { return rounds };
+    let done = (of.share * BAR as f64) as usize;
+    let bar = "▓".repeat(done) + &"░".repeat(BAR - done);
+    // Before the first process of a number of rounds nobody knows.
+    let left = if of.share + left > 0.0 { clock(left) + " left" } else { String::new() };
+    format!("{rounds}  {bar}  {left}").trim_end().to_owned()
+}
+
+/// Minutes and seconds, such as `1:35`.
+fn clock(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 /// The machine and the day in one line; the full report has caches and kernel options.
@@ -145,24 +177,32 @@ fn of_part(part: &Part, style: Style) -> String {
     text
 }
 
-/// A group's question, its cases, cheapest first, as far as there is room, and its note.
-fn of_group(group: &Group, room: usize, style: Style) -> String {
-    let mut rows: Vec<&Row> = cases(&group.rows).filter(|row| row.figure.is_some()).collect();
-    rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
-    let Some(cheapest) = rows.first().map(|row| value(row)) else { return String::new() };
+/// A group's question, its cases as far as there is room, and its note. The cheapest case comes
+/// first once the run has ended; until then rows keep their places.
+fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> String {
+    let mut rows: Vec<&Row> = cases(&group.rows).collect();
+    if !is_running {
+        rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+    }
+    let cheapest = rows.iter().map(|row| value(row)).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
     let room = room.saturating_sub(4 + note.lines().count()).max(2);
     let axis = Axis::of(rows.iter().copied());
-    let unit = rows[0].unit;
+    let unit =
+        rows.iter().find(|row| row.figure.is_some()).map_or(Quantity::default(), |of| of.unit);
     let mut text = format!("\n{}", lines(&terminal::line(&group.question)));
-    text += heading("", axis.as_ref(), unit).trim_start_matches('\n');
+    text += &heading("", axis.as_ref(), unit);
+    let shown_row = |row: &&Row| {
+        let by = row.figure.map_or(String::new(), |of| factor(of.value / cheapest));
+        line(row, &by, axis.as_ref(), style)
+    };
+    let rows: Vec<String> = rows.iter().map(shown_row).collect();
+    let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
     let all = rows.len();
-    let shown = if all <= room { all } else { room.saturating_sub(1) };
+    let shown = if all * highest <= room { all } else { ((room - 1) / highest).max(1) };
     // Evenly spaced, with both ends.
-    let step = |index: usize| index * (all - 1) / (shown - 1).max(1);
-    for row in (0..shown).map(|index| rows[step(index)]) {
-        text += &line(row, &factor(value(row) / cheapest), axis.as_ref(), style);
-    }
+    let step = |index: usize| index * (all - 1) / shown.saturating_sub(1).max(1);
+    text.extend((0..shown).map(|index| rows[step(index)].as_str()));
     if shown < all {
         text += &format!("  and {} more: brigade report --full\n", all - shown);
     }
@@ -191,7 +231,7 @@ fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
         true => format!("{text:<width$}", width = LABEL + MEDIAN),
         false => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
     };
-    format!("\n{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
+    format!("{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
         + "\n"
 }
 
@@ -208,7 +248,7 @@ fn line(row: &Row, factor: &str, axis: Option<&Axis>, style: Style) -> String {
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
     // A label that is too long gets a line for itself.
     match label.chars().count() + 2 > LABEL {
-        true => format!("  {label}\n{:LABEL$}{figures}\n", ""),
+        true => format!("{}{:LABEL$}{figures}\n", filled(&label, "  ", "    "), ""),
         false => format!("  {label:<width$}{figures}\n", width = LABEL - 2),
     }
 }
@@ -249,9 +289,8 @@ impl Axis {
 }
 
 /// A sentence with its ratio.
-fn answer(Answer { text, ratio }: &Answer) -> String {
-    let words = format!("{} times", factor(ratio.value));
-    text.replacen("{}", &words, 1)
+fn answer(Answer { text, ratio, .. }: &Answer) -> String {
+    text.replacen("{}", &times(ratio.value), 1)
 }
 
 /// What the screen's sentences are, without the room of the screen.
@@ -259,29 +298,36 @@ pub fn answers(report: &Report) -> Vec<String> {
     report.answers.iter().map(answer).collect()
 }
 
-/// What to type next, how to resume, and where the records are.
+/// What to type next: what completes the run or explains more of it, and where the rest is.
 fn end(report: &Report, folder: &str) -> String {
     let progress = &report.run.progress;
     let folder = terminal::line(folder);
-    let mut text =
-        "\nmore: brigade report --full, --open · brigade list · brigade advise\n".to_owned();
-    if !progress.is_complete {
-        let of = progress.planned.map_or(String::new(), |of| format!(" of {of}"));
-        text += &format!("after {}{of} rounds", progress.rounds);
-        text += &match progress.resumable {
-            true => format!("; brigade run --resume {folder}\n"),
-            false => "\n".to_owned(),
-        };
-    }
-    text + &format!("records in {folder}\n")
+    let next = match &report.next {
+        _ if progress.seconds_left.is_some() => String::new(),
+        _ if !progress.is_complete && progress.resumable => {
+            format!("next: brigade run --resume {folder}\n")
+        }
+        Some(NextRun { group, question, seconds }) => {
+            let of = format!("next: brigade run {group} ({} min): {question}", clock(*seconds));
+            lines(&terminal::line(&of))
+        }
+        None => String::new(),
+    };
+    format!("{next}more: brigade report --full {folder}\n")
 }
 
 const _: () = assert!(LABEL + MEDIAN + RANGE + FACTOR + 1 + STRIP <= COLUMNS);
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::super::fixtures;
     use super::*;
+    use crate::judge::report::{RunData, report};
+    use crate::manifest::Manifest;
+    use crate::store::fixtures::Sample;
+    use crate::store::results::SavedRun;
 
     #[test]
     fn the_screen_of_a_run() {
@@ -314,11 +360,122 @@ mod tests {
         assert_eq!(axis.strip(&[]), "");
     }
 
+    /// The value of a printed time or size, in its smallest unit, and of a printed factor.
+    fn parsed(text: &str) -> f64 {
+        let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            [number, unit] => {
+                let unit = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |of| of.1);
+                number.parse::<f64>().unwrap() * if words[1] == "s" { 1e9 } else { unit }
+            }
+            _ => match text.trim().split_once('/') {
+                Some((_, below)) => 1.0 / below.parse::<f64>().unwrap(),
+                None => text.trim().parse().unwrap(),
+            },
+        }
+    }
+
+    /// Checks what is printed of a run, on the screen and in full.
+    fn check(report: &Report) {
+        let text = screen(report, "results/run-1", Style::default());
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(text.lines().count() <= MOST_LINES, "{}: {text}", text.lines().count());
+        let full = super::super::page::text(&super::super::report::page(report));
+        for text in [&text, &full] {
+            let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '.'));
+            let is_bad = |word: &&str| {
+                let is_power = word.split_once('e').is_some_and(|(before, after)| {
+                    before.parse::<f64>().is_ok() && after.parse::<u8>().is_ok()
+                });
+                ["0.0", "0.00"].contains(word) || is_power
+            };
+            assert_eq!(words.find(is_bad), None, "{text}");
+            assert!(
+                !text.contains('±') && !text.contains("NaN") && !text.contains("inf"),
+                "{text}"
+            );
+        }
+        for block in report.screen.iter().flat_map(|part| &part.blocks) {
+            let column = |row: &Row, from: usize, columns: usize| -> Option<String> {
+                let line = text.lines().find(|line| line.contains(&row.label))?;
+                let text: String = line.chars().skip(from).take(columns).collect();
+                (![ABSENT, ""].contains(&text.trim())).then_some(text)
+            };
+            let median = |row: &Row| column(row, LABEL, MEDIAN).map(|of| parsed(&of));
+            let reference = block.rows.iter().find(|row| row.case == block.reference);
+            let Some(reference) = reference.and_then(median) else { continue };
+            for row in &block.rows {
+                let Some(factor) = column(row, LABEL + MEDIAN + RANGE, FACTOR) else { continue };
+                if !factor.contains(['<', '>']) {
+                    let quotient = median(row).unwrap() / reference;
+                    let off = (parsed(&factor) / quotient).ln().abs();
+                    assert!(off < 0.065, "{}: {factor}, not {quotient}: {text}", row.label);
+                }
+            }
+        }
+    }
+
+    /// A run of the default cases whose processes scatter by up to half, in one mode or in two.
+    fn simulated(manifest: &Manifest, rng: &mut Rng) -> SavedRun {
+        let mut run = fixtures::run();
+        let rounds = rng.u32(0..25);
+        run.description.cases =
+            manifest.default_cases().iter().map(|case| case.name.clone()).collect();
+        run.invocations.clear();
+        let others_share = [0.0, 0.004, 0.03, 0.2][rng.usize(..4)];
+        for case in &run.description.cases {
+            let level = 10_f64.powf(rng.f64() * 7.0);
+            let scatter = [0.0, 0.01, 0.5][rng.usize(..3)];
+            let modes = [1.0, 1.0, 3.0, 2000.0][rng.usize(..4)];
+            for round in 1..=rounds {
+                let mode = if rng.f64() < 0.4 { modes } else { 1.0 };
+                let wall_ns = level * mode * (scatter * (rng.f64() - 0.5)).exp();
+                let sample = Sample { others_share, ..Sample::hop(wall_ns) };
+                run.invocations.push(sample.in_round(case, round));
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn what_is_printed_of_recorded_and_simulated_runs_is_whole_and_agrees() {
+        let manifest = Manifest::load(None).unwrap();
+        let report = |saved: &SavedRun, rounds: u32| {
+            let progress = RunProgress { rounds, is_complete: true, ..Default::default() };
+            let (name, seconds) = ("run-1".to_owned(), |cases| 7.0 * cases as f64);
+            report(&manifest, &RunData { name, saved, progress, alike: &[], seconds })
+        };
+        for folder in contract::repository::recorded_runs() {
+            check(&report(&SavedRun::read(&folder).unwrap(), 20));
+        }
+        let mut rng = Rng::with_seed(1);
+        for _ in 0..200 {
+            let run = simulated(&manifest, &mut rng);
+            check(&report(&run, rng.u32(0..9)));
+        }
+    }
+
+    #[test]
+    fn a_running_and_an_interrupted_run_say_how_far_they_are() {
+        let mut report = fixtures::report();
+        let rounds = |report: &Report| rounds(&report.run.progress);
+        assert_eq!(rounds(&report), "after 12 rounds");
+        let progress = &mut report.run.progress;
+        (progress.is_complete, progress.share, progress.rounds) = (false, 0.5, 9);
+        assert_eq!(rounds(&report), "after 9 of about 18 rounds");
+        report.run.progress.seconds_left = Some(95.4);
+        let bar = "▓".repeat(BAR / 2) + &"░".repeat(BAR / 2);
+        assert_eq!(rounds(&report), format!("after 9 of about 18 rounds  {bar}  1:35 left"));
+        report.run.progress = RunProgress { seconds_left: Some(0.0), ..Default::default() };
+        assert!(rounds(&report).starts_with("after 0 rounds  ░"));
+    }
+
     #[test]
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
-        let group = of_group(&report.groups[0], 7, Style::default());
+        let group = of_group(&report.groups[0], 8, false, Style::default());
         let lines: Vec<&str> = group.lines().collect();
         assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
         assert!(group.contains("and 2 more"), "{group}");

@@ -1,6 +1,8 @@
 //! Words about a whole run: whether its figures can be quoted, and what the next run will show.
 
+use super::page::COLUMNS;
 use super::quantity::{percent, small_share};
+use crate::judge::compare::Repeat;
 use crate::judge::lost_time::{LostTime, NOTABLE, UNFIT};
 use crate::judge::report::RunSummary;
 
@@ -14,8 +16,15 @@ pub struct Verdict {
     pub text: String,
 }
 
+/// The fewest rounds with a verdict.
+pub const FEWEST_ROUNDS: u32 = 3;
+
 /// Whether the figures of a run can be quoted, and why.
 pub fn verdict(run: &RunSummary) -> Verdict {
+    if run.progress.rounds < FEWEST_ROUNDS {
+        let text = format!("no verdict before round {FEWEST_ROUNDS}.");
+        return Verdict { word: "EARLY", is_good: false, text };
+    }
     let Some(lost) = run.lost_time else {
         let text = "the run did not record what else used the CPUs.".to_owned();
         return Verdict { word: "UNKNOWN", is_good: false, text };
@@ -35,48 +44,47 @@ pub fn verdict(run: &RunSummary) -> Verdict {
             },
         };
     }
-    let worst = [
-        (lost.stolen.unwrap_or(0.0), "STOLEN"),
-        (lost.throttled, "THROTTLED"),
-        (lost.stopped, "STOPPED"),
-        (lost.others.unwrap_or(0.0), "BUSY"),
-        (lost.unexplained, "DISTURBED"),
-    ];
-    let worst = worst.into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let advice = if share > UNFIT { "Do not quote these figures" } else { "Quote with care" };
-    let word = worst.map_or("DISTURBED", |(_, word)| word);
-    let text = format!("of the CPU time {}. {advice}.", causes(&lost).join(", "));
-    Verdict { word, is_good: false, text }
+    let mut causes = causes(&lost).into_iter();
+    let (_, word, mut text) = causes.next().unwrap_or((share, "DISTURBED", percent(share)));
+    // In one line, so that the rows below keep their places.
+    for (_, _, more) in causes {
+        let longer = format!("{text}, {more}");
+        if format!("{word}: {longer}. {advice}.").chars().count() <= COLUMNS {
+            text = longer;
+        }
+    }
+    Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
 }
 
-/// What kept tasks from running, as shares of the CPU time available to them.
-pub fn causes(lost: &LostTime) -> Vec<String> {
-    let others = lost.others.filter(|share| *share > lost.resolution);
+/// What kept tasks from running, the largest first: its share of the CPU time available to them, in
+/// a word and in words.
+fn causes(lost: &LostTime) -> Vec<(f64, &'static str, String)> {
+    let others = lost.others.filter(|share| *share > lost.resolution).unwrap_or(0.0);
     let shares = [
-        (others, "other programs used"),
-        (lost.stolen, "the hypervisor took"),
-        (Some(lost.stopped), "signals stopped it for"),
-        (Some(lost.unexplained), "unexplained:"),
+        (others, "BUSY", "others used {} of the CPU time"),
+        (lost.stolen.unwrap_or(0.0), "STOLEN", "the hypervisor took {} of the time"),
+        (lost.throttled, "THROTTLED", "a CPU quota took {} of the time"),
+        (lost.stopped, "STOPPED", "signals stopped it for {} of the time"),
+        (lost.unexplained, "DISTURBED", "{} of the time is unexplained"),
     ];
-    let shares = shares.into_iter().filter_map(|(share, who)| Some((share?, who)));
-    let shares = shares.filter(|(share, _)| *share > NOTABLE / 4.0);
-    let quota = lost.throttled_periods.filter(|[used_up, _]| *used_up > 0);
-    let quota = quota.map(|[used_up, periods]| {
-        let share = percent(lost.throttled);
-        format!("the CPU quota throttled it in {used_up} of {periods} periods, {share}")
-    });
-    shares.map(|(share, who)| format!("{who} {}", percent(share))).chain(quota).collect()
+    let shares = shares.into_iter().filter(|(share, ..)| *share > NOTABLE / 4.0);
+    let text = |text: &str, share| text.replacen("{}", &percent(share), 1);
+    let mut causes: Vec<_> =
+        shares.map(|(share, word, words)| (share, word, text(words, share))).collect();
+    causes.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    causes
 }
 
-/// How much the figures of the next run will differ, from earlier runs of this build.
+/// How far the figures of the next run will be from these.
 pub fn next_run(run: &RunSummary) -> Option<String> {
-    let of = run.repeat?;
+    let Repeat { runs, half, tenth, worst } = run.repeat?;
+    let from = if runs == 0 { "recorded machines" } else { "earlier runs" };
     Some(format!(
-        "{} runs of this build: half of the figures within {}, one in ten off by more than {}, the \
-         worst by {}.",
-        of.runs,
-        small_share(of.half),
-        percent(of.tenth),
-        percent(of.worst),
+        "The next run, judging by {from}: half of these figures within {}, one in ten off by more \
+         than {}, the worst by {}.",
+        small_share(half),
+        small_share(tenth),
+        small_share(worst),
     ))
 }
