@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +34,7 @@ use crate::state::Findings;
 use crate::summary::summary;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
-use crate::{system_files, terminal};
+use crate::{histogram, system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +113,7 @@ struct Session {
     program: Program,
     own_flags: Value,
     bench: Bench,
+    histogram: Option<File>,
 }
 
 /// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -139,6 +142,12 @@ impl Session {
     ) -> anyhow::Result<Self> {
         system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(|error| {
+                UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
+            })
+        };
+        let histogram = flags.histogram.as_ref().map(create).transpose()?;
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
         let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
@@ -168,7 +177,7 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
-        Ok(Self { program, own_flags, bench })
+        Ok(Self { program, own_flags, bench, histogram })
     }
 
     /// Reports the measurements, even after a failure, and chooses the exit
@@ -189,17 +198,25 @@ impl Session {
         Ok(code)
     }
 
-    /// Prints the record or the summary.
+    /// Writes the histogram and prints the record or the summary, which says whether that failed.
     fn write(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
-        let record = self.record(error)?;
+        let written = self.write_histogram();
+        let record = self.record(error.or(written.as_ref().err()))?;
         let flags = &self.bench.shared.flags;
-        if flags.json {
-            print(&(serde_json::to_string(&record).context("--json: writing the record")? + "\n"))
+        let text = if flags.json {
+            serde_json::to_string(&record).context("--json: writing the record")? + "\n"
         } else if flags.quiet {
-            Ok(())
+            return written;
         } else {
-            print(&summary(&record))
-        }
+            summary(&record)
+        };
+        print(&text).and(written)
+    }
+
+    fn write_histogram(&self) -> anyhow::Result<()> {
+        let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
+        let text = histogram::percentile_text(self.bench.findings().samples[0].histogram());
+        file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
     fn write_trace(&self) -> anyhow::Result<()> {

@@ -90,6 +90,11 @@ impl Samples {
         self.measured.operations * self.count()
     }
 
+    /// The distribution.
+    pub fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
     /// Converts to the record's form; `None` without samples. `tasks` is the
     /// number of tasks in a sample that covers all of them.
     pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
