@@ -7,8 +7,10 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::connections;
 use super::page::{self, ABSENT, Block, Table};
 use super::quantity::{NO_BREAK_SPACE, bytes};
+use crate::judge::report::Report;
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -34,17 +36,20 @@ pub struct KindForecast {
     pub memory_bytes: Option<u64>,
 }
 
-/// The report as text: everything about one kind, or one line for each of several.
-pub fn page(report: &LimitsReport) -> String {
+/// The report as text: everything about one kind, or one line for each of several, after an answer
+/// from a run of this machine.
+pub fn page(report: &LimitsReport, run: Option<&Report>) -> String {
     let blocks = match &report.kinds[..] {
         [kind] => of_kind(kind, report),
-        kinds => vec![
-            Block::Table(match report.tasks {
+        kinds => {
+            let answer = report.tasks.map(|tasks| connections::blocks(tasks, kinds, run));
+            let table = Block::Table(match report.tasks {
                 Some(tasks) => of_tasks(kinds, tasks),
                 None => of_kinds(kinds),
-            }),
-            Block::Paragraph("Details: brigade limits --kind KIND".to_owned()),
-        ],
+            });
+            let details = Block::Paragraph("Details: brigade limits --kind KIND".to_owned());
+            answer.into_iter().flatten().chain([table, details]).collect()
+        }
     };
     page::text(&blocks)
 }
@@ -151,7 +156,7 @@ fn short_name(line: &Line) -> String {
 }
 
 /// A count with thousands separators: `16,370`.
-fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 

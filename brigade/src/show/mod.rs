@@ -1,6 +1,7 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod comparison;
+pub mod connections;
 #[cfg(test)]
 mod fixtures;
 pub mod formats;

@@ -43,6 +43,7 @@ fn tasks_that_do_not_fit_are_refused() {
     let kinds = Kind::value_variants().len();
     for (tasks, answer, expected) in [("4294967295", " NO ", 3), ("1", " yes ", 0)] {
         let (text, complaints, code) = limits(&["--tasks", tasks]);
+        assert_eq!(text.starts_with("Neither fits"), expected == 3, "{text}");
         assert_eq!((code, complaints.as_str()), (Some(expected), ""));
         assert_eq!(text.matches(answer).count(), kinds, "{text}");
     }
