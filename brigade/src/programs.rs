@@ -18,6 +18,7 @@ const PROGRAMS: &[(&str, Main, &str)] = &[
     ("async-mem-brigade", async_mem_brigade::main, async_mem_brigade::PAGE),
     ("blocking-crossing", blocking_crossing::main, blocking_crossing::PAGE),
     ("coroutine-brigade", coroutine_brigade::main, coroutine_brigade::PAGE),
+    ("echo-server", echo_server::main, echo_server::PAGE),
     ("event-loop-brigade", event_loop_brigade::main, event_loop_brigade::PAGE),
     ("executor-ring", executor_ring::main, executor_ring::PAGE),
     ("lock-hand-over", lock_hand_over::main, lock_hand_over::PAGE),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Command;
 
+use crate::counters::Counters;
 use crate::flags::{self, Flags};
 use crate::laps::{Laps, Purpose};
 use crate::placement::Placement;
@@ -107,6 +108,11 @@ impl Bench {
     /// The measurements so far. Do not keep the guard: laps and [`Self::observe`] wait for it.
     pub fn findings(&self) -> MutexGuard<'_, Findings> {
         self.shared.findings()
+    }
+
+    /// What was used from the first measured operation to the last.
+    pub fn used(&self) -> Option<Counters> {
+        Some(self.findings().span.as_ref()?.used)
     }
 
     /// Measures a unit of work once more, if there is any: in the driver's

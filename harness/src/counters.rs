@@ -25,7 +25,7 @@ pub struct Counters {
 
 impl Counters {
     /// This process's, from `getrusage`.
-    pub(crate) fn own() -> Self {
+    pub fn own() -> Self {
         Self::of(UsageWho::RUSAGE_SELF)
     }
 
@@ -71,7 +71,7 @@ impl Counters {
     }
 
     /// Switches of both kinds.
-    pub(crate) fn switches(self) -> u64 {
+    pub fn switches(self) -> u64 {
         self.voluntary + self.involuntary
     }
 

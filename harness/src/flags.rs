@@ -20,7 +20,7 @@ use crate::spec::{Count, Spec};
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 pub struct TasksFlag {
     /// Number of tasks
-    #[arg(long, visible_alias = "threads", value_name = "N")]
+    #[arg(long, visible_alias = "threads", alias = "connections", value_name = "N")]
     #[arg(value_parser = value_parser!(u32).range(1..))]
     pub tasks: u32,
 }

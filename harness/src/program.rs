@@ -268,6 +268,7 @@ impl Session {
             ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),
             work: findings.work,
             schedule: findings.schedule,
+            serving: findings.serving,
         })
     }
 }

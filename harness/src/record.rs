@@ -76,6 +76,28 @@ pub struct Record {
     pub work: Option<WorkRecord>,
     /// How well the schedule was kept, for programs whose operations are due at given times.
     pub schedule: Option<ScheduleKept>,
+    /// How busy both sides were, for servers.
+    pub serving: Option<Serving>,
+}
+
+/// How busy a server and its load were, and what they counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Serving {
+    /// CPU time of the server, over the wall time; more than 1 on several CPUs.
+    pub server_busy: f64,
+    /// CPU time of the load, over the wall time.
+    pub load_busy: f64,
+    /// How often the load looked for answers.
+    pub polls_per_request: f64,
+    /// The share of those that found none, 0 to 1; `null` unless the load looks without sleeping.
+    pub empty_polls: Option<f64>,
+    /// Requests per second, if the load waited for the server; otherwise `null`.
+    pub capacity_per_second: Option<f64>,
+    /// Context switches of the server alone.
+    pub server_switches_per_request: f64,
+    /// The program's claim; `null` without one.
+    pub expected_server_switches_per_request: Option<f64>,
 }
 
 /// How well a schedule was kept. Every operation of it is among the samples, however late.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::flags::Flags;
 use crate::placement::Placement;
-use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, WorkRecord};
+use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, Serving, WorkRecord};
 use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
@@ -72,6 +72,8 @@ pub struct Findings {
     pub thread_end_ns: Option<f64>,
     /// How well a schedule was kept.
     pub schedule: Option<ScheduleKept>,
+    /// How busy a server and its load were.
+    pub serving: Option<Serving>,
     /// Memory at successive moments.
     pub ledger: Vec<LedgerPoint>,
 }

@@ -1,6 +1,6 @@
 //! The summary for people: a record in a few lines of text.
 
-use crate::record::{CpuTime, Distance, Ending, Measurement, Record, Waiting};
+use crate::record::{CpuTime, Distance, Ending, Measurement, Record, Serving, Waiting};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
@@ -18,8 +18,15 @@ pub fn summary(record: &Record) -> String {
     };
     text += &distribution(principal);
     for other in others {
-        text += &format!("{}:\n  {}", other.name, distribution(other));
+        text += &match record.serving.is_some() && other.count == 1 {
+            true => {
+                let ns = duration(other.ns_per_operation);
+                format!("{}: {ns} of CPU time per {}\n", other.name, other.operation)
+            }
+            false => format!("{}:\n  {}", other.name, distribution(other)),
+        };
     }
+    text += &record.serving.as_ref().map(serving_lines).unwrap_or_default();
     let operation = &principal.operation;
     if let Some(kept) = &record.schedule {
         let late = kept.called_late.map(|late| format!(", {late} were requested late"));
@@ -61,6 +68,29 @@ pub fn summary(record: &Record) -> String {
         text += &format!("memory: {rss:.1} MiB resident, {all:.1} MiB virtual\n");
     }
     text
+}
+
+/// How busy a server and its load were.
+fn serving_lines(serving: &Serving) -> String {
+    let percent = |share: f64| share * 100.0;
+    let polls = match serving.empty_polls {
+        None => format!("{:.3} polls per request", serving.polls_per_request),
+        Some(share) => format!("{:.0} % of its polls found nothing", percent(share)),
+    };
+    let claimed = serving.expected_server_switches_per_request;
+    let claimed = claimed.map(|of| format!(" ({of} expected)")).unwrap_or_default();
+    let capacity = match (serving.capacity_per_second, serving.empty_polls) {
+        (Some(capacity), _) => format!("requests per second at most: {capacity:.0}\n"),
+        (None, Some(_)) => "requests per second at most: unknown, the load was busy\n".to_owned(),
+        (None, None) => String::new(),
+    };
+    format!(
+        "server {:.0} % busy, {:.3} switches per request{claimed}; load {:.0} % busy, {polls}\n\
+         {capacity}",
+        percent(serving.server_busy),
+        serving.server_switches_per_request,
+        percent(serving.load_busy),
+    )
 }
 
 /// The heading with the numbers of tasks and iterations.

@@ -298,6 +298,7 @@ impl Laps {
             cpu: span.map(|span| span.cpu(operations, None)),
             system_calls_per_operation: None,
             schedule: self.schedule,
+            serving: None,
             waiting: span.map(|span| span.waited.clone().per_operation(operations)),
             switches: span.map(|span| span.switches(operations, expected, None)),
             interference: span.map(|span| span.interference).unwrap_or_default(),

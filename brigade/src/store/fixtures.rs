@@ -72,6 +72,7 @@ impl Sample {
             }),
             system_calls_per_operation: None,
             schedule: None,
+            serving: None,
             waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: self.switches * 0.75,

@@ -1,0 +1,118 @@
+//! Tests the program from outside: flags in, record out.
+
+use contract::ending::measuring;
+use contract::invocation::eventually;
+use contract::machine::{children, stat};
+use contract::{Measurement, Program};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// CPU time over all requests of a short run.
+const fn cpu(name: &'static str) -> Measurement {
+    Measurement {
+        operations: |_| 20 * 256,
+        samples: |_, _| 1,
+        covers_tasks: false,
+        ..Measurement::per_task(name, "request")
+    }
+}
+
+const PROGRAM: Program = Program {
+    name: harness::program!().name,
+    path: env!("CARGO_BIN_EXE_echo-server"),
+    measurements: &[
+        Measurement {
+            operations: |_| 256,
+            covers_tasks: false,
+            ..Measurement::per_task("iteration", "request")
+        },
+        cpu("cpu"),
+        cpu("server"),
+    ],
+    spread: Some(&[]),
+    ..Program::NEW
+};
+
+contract::keeps!(PROGRAM);
+
+const KINDS: [&str; 10] = [
+    "thread",
+    "thread-pool",
+    "process",
+    "tokio",
+    "tokio-current-thread",
+    "async-executor",
+    "compio",
+    "epoll",
+    "io-uring",
+    "one",
+];
+
+/// A message of 3 bytes and one that arrives in pieces, in closed and open loops: every request is
+/// verified, so that it is answered at all is what is tested.
+#[test]
+fn every_kind_serves_every_request() {
+    for kind in KINDS {
+        for channel in ["--channel=tcp", "--channel=unix"] {
+            for flags in [
+                &["--tasks=70", "--message=3", "--iters=4", "--hot=20", "--busy=20"][..],
+                &["--tasks=3", "--message=16384", "--iters=2", "--placement=same-cpu"],
+                &["--tasks=5", "--rate=20000", "--iters=300", "--warmups=5"],
+                &["--tasks=1", "--iters=2", "--work=10"],
+            ] {
+                let flags = [&["--kind", kind, channel], flags].concat();
+                let Some(record) = PROGRAM.record_if_possible(&flags) else { continue };
+                let expected: &[&str] = match record.schedule {
+                    Some(_) => &["request", "from_call", "server"],
+                    None => &["iteration", "cpu", "server"],
+                };
+                let names = record.measurements.iter().map(|of| &*of.name);
+                assert!(names.eq(expected.iter().copied()), "{flags:?}: {record:?}");
+                assert!(record.complete && record.serving.is_some(), "{flags:?}: {record:?}");
+            }
+        }
+    }
+}
+
+/// On one CPU, over TCP: a thread waits for each request, and a loop for many.
+#[test]
+fn a_thread_switches_once_a_request_and_a_loop_less() {
+    let switches = |kind: &str| {
+        let flags = ["--placement=same-cpu", "--iters=40", "--tasks=50", "--kind", kind];
+        PROGRAM.record(&flags).serving.expect("a server").server_switches_per_request
+    };
+    // Threads that others preempt switch more often.
+    let (thread, epoll) = (switches("thread"), switches("epoll"));
+    assert!(thread >= 0.95 && epoll < thread * 0.9, "{thread} and {epoll}");
+}
+
+#[test]
+fn a_killed_server_ends_the_run_and_nothing_is_left() {
+    for flags in [&["--kind=thread"], &["--kind=process"], &["--kind=tokio"]] {
+        let running = measuring(&Program { flags, ..PROGRAM });
+        let tasks = children(running.pid());
+        kill(Pid::from_raw(tasks[0]), Signal::SIGKILL).expect("it is ours");
+        let ended = running.end();
+        assert!(ended.code == Some(1) && ended.stderr.contains("server"), "{ended:?}");
+        let is_alive = |pid: &i32| stat(*pid).is_some_and(|stat| stat.state != 'Z');
+        eventually("its processes have ended", || !tasks.iter().any(is_alive));
+    }
+}
+
+#[test]
+fn impossible_requests_are_refused() {
+    for (flags, named) in [
+        (&["--tasks=0"][..], "--tasks"),
+        (&["--hot=6", "--tasks=5"], "--hot"),
+        (&["--busy=6", "--tasks=5"], "--busy"),
+        (&["--busy=3", "--hot=2"], "--busy"),
+        (&["--busy=3", "--rate=100"], "--busy"),
+        (&["--workers=2"], "--workers"),
+        (&["--message=0"], "--message"),
+    ] {
+        PROGRAM.refuses(flags, &[named]);
+    }
+    PROGRAM.run(&["--tasks=60000"]).failed(3, &["60000"]);
+    PROGRAM.run(&["--server=/nowhere/a-server"]).failed(1, &["the server failed"]);
+    PROGRAM.run(&["--server=true"]).failed(1, &["connection 0"]);
+}
