@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use harness::failure;
 pub use harness::failure::UsageError;
+use harness::limits::Refusal;
 
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Exit {
             Self::Interrupted
         } else if cause.is::<UsageError>() {
             Self::Usage
-        } else if cause.is::<failure::Unavailable>() {
+        } else if cause.is::<failure::Unavailable>() || cause.is::<Refusal>() {
             Self::Limit
         } else {
             Self::Failed

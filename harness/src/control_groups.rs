@@ -11,6 +11,16 @@ use crate::system_files::{SystemFiles, field};
 /// largest signed number, rounded down to a page.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
+/// The first namespaces of their kinds (`PROC_*_INIT_INO` of the kernel).
+const FIRST_NAMESPACES: [&str; 3] =
+    ["pid:[4026531836]", "user:[4026531837]", "cgroup:[4026531835]"];
+
+/// Whether this process is in the first namespace of this kind, in which all others are.
+pub(crate) fn is_first_namespace(files: &SystemFiles, kind: &str) -> bool {
+    let own = files.link(&format!("proc/self/ns/{kind}"));
+    own.is_none_or(|own| FIRST_NAMESPACES.contains(&&*own))
+}
+
 /// The interface version of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -42,9 +52,17 @@ pub struct Group {
 /// parents up to the root of the mount. A controller is attached to a hierarchy
 /// of version 1 or 2; groups of the other version lack its files.
 pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
-    let membership = files.text("proc/self/cgroup").unwrap_or_default();
-    let mounts = files.text("proc/self/mountinfo").unwrap_or_default();
-    let mut groups = Vec::new();
+    all_of_process(files, controller).unwrap_or_default()
+}
+
+/// As [`of_process`].
+///
+/// # Errors
+/// What cannot be read, if groups may be missing.
+pub(crate) fn all_of_process(files: &SystemFiles, controller: &str) -> Result<Vec<Group>, String> {
+    let text = |path: &str| files.text(path).ok_or_else(|| format!("/{path}"));
+    let (membership, mounts) = (text("proc/self/cgroup")?, text("proc/self/mountinfo")?);
+    let (mut groups, mut hidden) = (Vec::new(), None);
     // Each line is a number, controllers and the group.
     let lines = membership.lines().filter_map(|line| line.split_once(':'));
     for (controllers, path) in lines.filter_map(|(_, rest)| rest.split_once(':')) {
@@ -52,14 +70,23 @@ pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
         if version == Version::One && !names(controllers, controller) {
             continue;
         }
-        let Some((root, mount)) = mount_of(version, controller, &mounts) else { continue };
+        let Some((root, mount)) = mount_of(version, controller, &mounts) else {
+            hidden = Some(path);
+            continue;
+        };
         let mount = mount.trim_start_matches('/');
         let folder = |inside: &Path| Path::new(mount).join(inside).to_string_lossy().into_owned();
         let inside = inside_mount(Path::new(path), Path::new(root));
         let ancestors = inside.into_iter().flat_map(Path::ancestors);
         groups.extend(ancestors.map(|group| Group { folder: folder(group), version }));
     }
-    groups
+    match hidden {
+        // The root has no limits.
+        Some(path) if groups.is_empty() && path != "/" => {
+            Err("/sys/fs/cgroup, where control groups are usually mounted".to_owned())
+        }
+        _ => Ok(groups),
+    }
 }
 
 fn names(list: &str, name: &str) -> bool {

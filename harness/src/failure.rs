@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use nix::errno::Errno;
 
-use crate::limits::Refusal;
+use crate::limits::{Refusal, unreadable};
 
 /// Success.
 pub const DONE: u8 = 0;
@@ -36,11 +36,17 @@ pub struct Unavailable(pub String);
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot create {what}: {cause}; use fewer tasks, or raise the limit of this shell (ulimit), \
-     user or control group (pids.max, memory.max)"
+     user or control group (pids.max, memory.max){}",
+    not_readable(unread)
 )]
 pub struct Shortage {
     what: String,
     cause: io::Error,
+    unread: Vec<String>,
+}
+
+fn not_readable(files: &[String]) -> String {
+    if files.is_empty() { String::new() } else { format!("; not readable: {}", files.join(", ")) }
 }
 
 impl Shortage {
@@ -57,7 +63,10 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
         [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS];
     let number = cause.raw_os_error().map(Errno::from_raw);
     if number.is_some_and(|number| RUN_OUT.contains(&number)) {
-        Shortage { what: what.to_string(), cause }.into()
+        // Without files, nothing can be read.
+        let has_files = !matches!(number, Some(Errno::EMFILE | Errno::ENFILE));
+        let unread = if has_files { unreadable() } else { Vec::new() };
+        Shortage { what: what.to_string(), cause, unread }.into()
     } else {
         anyhow!("cannot create {what}: {cause}")
     }

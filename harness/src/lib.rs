@@ -14,6 +14,7 @@ pub mod failure;
 pub mod flags;
 pub mod hand_over;
 pub mod histogram;
+pub mod inherited;
 pub mod laps;
 pub mod limits;
 mod line;

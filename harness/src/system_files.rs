@@ -57,6 +57,14 @@ impl SystemFiles {
         self.simulated.get(path).cloned().or_else(there)
     }
 
+    /// Where a symbolic link points; a simulated one is a file.
+    pub fn link(&self, path: &str) -> Option<String> {
+        let there = || {
+            fs::read_link(self.root.as_ref()?.join(path)).ok()?.into_os_string().into_string().ok()
+        };
+        self.simulated.get(path).cloned().or_else(there)
+    }
+
     /// The content of a short file, made fit for a record; `None` if it is
     /// empty.
     pub fn line(&self, path: &str) -> Option<String> {

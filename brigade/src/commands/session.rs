@@ -6,6 +6,8 @@ use std::fs::File;
 use std::time::SystemTime;
 
 use anyhow::{Context, ensure};
+use harness::limits::{Kind, Need, admit, in_force};
+use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
@@ -39,6 +41,7 @@ impl<'a> Session<'a> {
     /// If the set-up fails.
     pub fn begin(manifest: &'a Manifest) -> anyhow::Result<Self> {
         require_means()?;
+        admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take(output::warn)?;
         let capabilities = Capabilities::detect(manifest)?;

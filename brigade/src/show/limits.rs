@@ -57,12 +57,19 @@ pub fn page(report: &LimitsReport, run: Option<&Report>) -> String {
 fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     let KindForecast { kind, forecast, memory_bytes } = of;
     let tasks = kind.tasks();
+    let unknown: Vec<&str> =
+        forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref()).collect();
     let mut page = vec![match forecast.binding().zip(forecast.fits) {
         Some((line, fits)) => {
-            format!("{} {tasks} fit: the limit is {}.", count(fits), line.limit.name)
+            let fits = at_most(forecast, count(fits)).replacen('a', "A", 1);
+            format!("{fits} {tasks} fit: the limit is {}.", line.limit.name)
         }
+        None if forecast.at_most => format!("It is unknown how many {tasks} fit."),
         None => format!("No limit binds {tasks}."),
     }];
+    if forecast.at_most {
+        page.push(format!("Fewer may fit, since this cannot be read: {}.", unknown.join(", ")));
+    }
     page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
         Some(format!("Once it is raised, {} is next, at {}.", limit.name, count((*allows)?)))
     }));
@@ -74,6 +81,10 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     page.extend(forecast.limits.iter().filter_map(|line| {
         let reason = line.limit.exempt.as_ref()?;
         Some(Block::Paragraph(format!("{} is no limit: {reason}.", short_name(line))))
+    }));
+    page.extend(forecast.limits.iter().filter_map(|line| {
+        let caveat = line.limit.caveat.as_ref()?;
+        Some(Block::Paragraph(format!("{}: {caveat}.", short_name(line))))
     }));
     let commands = raising(forecast, report.tasks);
     if !commands.is_empty() {
@@ -94,13 +105,29 @@ fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
         let fits = forecast.fits.is_none_or(|fits| fits >= tasks);
         table.push(vec![
             kind.to_string(),
-            if fits { "yes" } else { "NO" }.to_owned(),
+            if !fits {
+                "NO"
+            } else if forecast.at_most {
+                "unknown"
+            } else {
+                "yes"
+            }
+            .to_owned(),
             memory_bytes.map_or(ABSENT.to_owned(), |all| quantity(Resource::Memory, all)),
             forecast.fits.map_or(ABSENT.to_owned(), count),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
         ]);
     }
     table
+}
+
+/// The number of tasks that fit, unless limits are unknown: then it is the most.
+fn at_most(forecast: &Forecast, fits: String) -> String {
+    match fits.as_str() {
+        ABSENT if forecast.at_most => "unknown".to_owned(),
+        _ if forecast.at_most => format!("at most {fits}"),
+        _ => fits,
+    }
 }
 
 fn of_kinds(kinds: &[KindForecast]) -> Table {
@@ -110,7 +137,7 @@ fn of_kinds(kinds: &[KindForecast]) -> Table {
         table.push(vec![
             kind.to_string(),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
-            number(forecast.fits),
+            at_most(forecast, number(forecast.fits)),
             number(forecast.next().and_then(|line| line.allows)),
         ]);
     }
@@ -124,7 +151,10 @@ fn table(forecast: &Forecast) -> Table {
         table.push(vec![
             if forecast.binding() == Some(line) { ">" } else { "" }.to_owned(),
             short_name(line),
-            line.limit.value.map_or("unlimited".to_owned(), quantity),
+            match (&line.limit.unknown, line.limit.value) {
+                (Some(_), _) => "unknown".to_owned(),
+                (None, value) => value.map_or("unlimited".to_owned(), quantity),
+            },
             quantity(line.limit.in_use),
             quantity(line.per_task),
             line.allows.map_or(ABSENT.to_owned(), count),

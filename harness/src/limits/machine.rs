@@ -1,5 +1,5 @@
-//! Reads the limits of this machine, and their current use. Unreadable limits are omitted: they may
-//! still apply, and then the user sees the kernel's error.
+//! Reads the limits of this machine, and their current use. What cannot be read is unknown: it
+//! refuses nothing, but may still apply.
 
 use std::fmt;
 use std::ptr;
@@ -9,7 +9,8 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use crate::control_groups::{self, Group};
+use crate::control_groups::{self, Group, is_first_namespace};
+use crate::inherited::Scheduling;
 use crate::system_files::{SystemFiles, field, kib_field, page_size};
 
 /// What a limit counts.
@@ -26,6 +27,8 @@ pub enum Resource {
     Memory,
     /// Bytes of address space.
     AddressSpace,
+    /// Bytes of private memory that may be written.
+    Data,
     /// Bytes of memory that cannot be swapped out.
     LockedMemory,
     /// Files in an epoll instance.
@@ -49,6 +52,7 @@ impl fmt::Display for Resource {
             Self::Maps => "memory maps",
             Self::Memory => "bytes of memory",
             Self::AddressSpace => "bytes of address space",
+            Self::Data => "bytes of private memory",
             Self::LockedMemory => "bytes of locked memory",
             Self::EpollWatches => "epoll watches",
             Self::Rings => "io_uring rings",
@@ -63,7 +67,7 @@ pub struct Limit {
     pub resource: Resource,
     /// Its name, as administrators know it: a setting, a resource limit, or a file.
     pub name: String,
-    /// Its value; `null` if there is none.
+    /// Its value; `null` if there is none, or it is unknown.
     pub value: Option<u64>,
     /// How much of it is in use.
     pub in_use: u64,
@@ -73,13 +77,23 @@ pub struct Limit {
     pub raise: Option<String>,
     /// Why it does not apply to this process; `null` if it does.
     pub exempt: Option<&'static str>,
+    /// The file that cannot be read, without which the limit is unknown; `null` if it is known.
+    pub unknown: Option<String>,
+    /// What may make it smaller; `null` if nothing is known to.
+    pub caveat: Option<String>,
 }
 
 impl Limit {
     /// An unused limit that no command raises.
     pub fn new(resource: Resource, name: &str, value: Option<u64>) -> Self {
         let (name, most) = (name.to_owned(), u64::MAX);
-        Self { resource, name, value, in_use: 0, most, raise: None, exempt: None }
+        let (unknown, caveat) = (None, None);
+        Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
+    }
+
+    /// One that is unknown, since this file cannot be read.
+    pub(super) fn unknown(resource: Resource, name: &str, file: String) -> Self {
+        Self { unknown: Some(file), ..Self::new(resource, name, None) }
     }
 
     /// Sets the largest possible value.
@@ -103,6 +117,9 @@ impl Limit {
 
 /// Ids below this are assigned only until they first wrap around (`RESERVED_PIDS`).
 const RESERVED_IDS: u64 = 300;
+
+/// What a file says, or the file, if it cannot be read.
+type Read<T> = Result<T, String>;
 
 /// Capability to administer the machine (`CAP_SYS_ADMIN`), by its number in `linux/capability.h`.
 pub(super) const ADMIN: u32 = 21;
@@ -149,9 +166,28 @@ impl<'a> Machine<'a> {
         self.capabilities & (1 << capability) != 0
     }
 
+    fn text(&self, path: &str) -> Read<String> {
+        self.files.text(path).ok_or_else(|| format!("/{path}"))
+    }
+
     /// The number at the start of a file.
-    pub(super) fn number(&self, path: &str) -> Option<u64> {
-        self.files.number(path)
+    pub(super) fn number(&self, path: &str) -> Read<u64> {
+        self.files.number(path).ok_or_else(|| format!("/{path}"))
+    }
+
+    /// A limit with this value and use; `raise` is the command that raises it.
+    fn limit(
+        (resource, name): (Resource, &str),
+        value: Read<Option<u64>>,
+        in_use: Read<u64>,
+        raise: String,
+    ) -> Limit {
+        match value.and_then(|value| Ok((value, in_use?))) {
+            Err(file) => Limit::unknown(resource, name, file),
+            Ok((value, in_use)) => {
+                Limit { in_use, raise: Some(raise), ..Limit::new(resource, name, value) }
+            }
+        }
     }
 
     /// A kernel setting, which `sysctl` raises.
@@ -159,13 +195,12 @@ impl<'a> Machine<'a> {
         &self,
         resource: Resource,
         name: &str,
-        in_use: Option<u64>,
+        in_use: Read<u64>,
         exempt: Option<&'static str>,
-    ) -> Option<Limit> {
-        let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")))?;
-        let raise = Some(format!("sudo sysctl {name}={{}}"));
-        let limit = Limit::new(resource, name, Some(value));
-        Some(Limit { in_use: in_use?, raise, exempt, ..limit })
+    ) -> Limit {
+        let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")));
+        let raise = format!("sudo sysctl {name}={{}}");
+        Limit { exempt, ..Self::limit((resource, name), value.map(Some), in_use, raise) }
     }
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
@@ -174,26 +209,34 @@ impl<'a> Machine<'a> {
         &self,
         resource: Resource,
         (name, title): (&str, &str),
-        in_use: Option<u64>,
+        in_use: Read<u64>,
         exempt: Option<&'static str>,
-    ) -> Option<Limit> {
-        let text = self.files.text("proc/self/limits")?;
-        let mut values = text.lines().find_map(|line| line.strip_prefix(title))?.split_whitespace();
-        let value = match values.nth(usize::from(resource == Resource::Files))? {
-            "unlimited" => None,
-            number => Some(number.parse().ok()?),
+    ) -> Limit {
+        let value = |text: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(title))?;
+            match line.split_whitespace().nth(usize::from(resource == Resource::Files))? {
+                "unlimited" => Some(None),
+                number => Some(Some(number.parse().ok()?)),
+            }
         };
+        let file = "proc/self/limits";
+        let value = self.text(file).and_then(|text| value(&text).ok_or_else(|| format!("/{file}")));
         let option = name.trim_start_matches("RLIMIT_").to_lowercase();
-        let raise = Some(format!("sudo prlimit --pid $$ --{option}={{}}:{{}}"));
-        let limit = Limit::new(resource, name, value);
-        Some(Limit { in_use: in_use?, raise, exempt, ..limit })
+        let raise = format!("sudo prlimit --pid $$ --{option}={{}}:{{}}");
+        Limit { exempt, ..Self::limit((resource, name), value, in_use, raise) }
     }
 
     /// The limits on threads or memory of this process's control groups.
     pub(super) fn of_groups(&self, resource: Resource) -> Vec<Option<Limit>> {
         let is_memory = resource == Resource::Memory;
         let controller = if is_memory { "memory" } else { "pids" };
-        let groups = control_groups::of_process(self.files, controller).into_iter();
+        let groups = match control_groups::all_of_process(self.files, controller) {
+            Ok(groups) => groups,
+            Err(why) => {
+                let file = if is_memory { "memory.max" } else { "pids.max" };
+                return vec![Some(Limit::unknown(resource, file, why))];
+            }
+        };
         let limit = |group: Group| {
             let (most, in_use, file) = if is_memory {
                 // The kernel drops file pages first.
@@ -209,42 +252,103 @@ impl<'a> Machine<'a> {
             let raise = Some(format!("echo {{}} | sudo tee {path}"));
             Some(Limit { in_use, raise, ..Limit::new(resource, &path, value) })
         };
-        groups.map(limit).collect()
+        groups.into_iter().map(limit).collect()
     }
 
-    pub(super) fn available_memory(&self) -> Option<Limit> {
-        let bytes = kib_field(&self.files.text("proc/meminfo")?, "MemAvailable")?;
-        Some(Limit::new(Resource::Memory, "MemAvailable", Some(bytes)))
+    pub(super) fn available_memory(&self) -> Limit {
+        let bytes = |text: String| kib_field(&text, "MemAvailable").ok_or("/proc/meminfo".into());
+        match self.text("proc/meminfo").and_then(bytes) {
+            Err(file) => Limit::unknown(Resource::Memory, "MemAvailable", file),
+            Ok(bytes) => Limit::new(Resource::Memory, "MemAvailable", Some(bytes)),
+        }
+    }
+
+    /// Without overcommitment, what all processes may write to together.
+    pub(super) fn commitment(&self) -> Option<Limit> {
+        self.number("proc/sys/vm/overcommit_memory").ok().filter(|mode| *mode == 2)?;
+        let text = self.text("proc/meminfo");
+        let bytes = |name| match &text {
+            Ok(text) => kib_field(text, name).ok_or("/proc/meminfo".to_owned()),
+            Err(file) => Err(file.clone()),
+        };
+        let (most, raise) = (bytes("CommitLimit"), "sudo sysctl vm.overcommit_memory=0".to_owned());
+        let name = (Resource::Data, "vm.overcommit_memory 2 (CommitLimit)");
+        Some(Self::limit(name, most.map(Some), bytes("Committed_AS"), raise))
     }
 
     /// The open descriptors of this process; reading the folder opens one more.
-    pub(super) fn open_files(&self) -> Option<u64> {
-        Some((self.files.names("proc/self/fd").len() as u64).saturating_sub(1))
+    pub(super) fn open_files(&self) -> Read<u64> {
+        Ok((self.files.names("proc/self/fd").len() as u64).saturating_sub(1))
     }
 
     /// Threads of the whole machine: the second number of `0.00 0.01 0.05 2/345 6789`.
-    pub(super) fn threads(&self) -> Option<u64> {
-        let loadavg = self.files.text("proc/loadavg")?;
-        let (_, all) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
-        all.parse().ok()
+    pub(super) fn threads(&self) -> Read<u64> {
+        let loadavg = self.text("proc/loadavg")?;
+        let all = || loadavg.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok();
+        all().ok_or("/proc/loadavg".into())
     }
 
-    /// Thread ids in use; the reserved ones count, assigned or not.
-    pub(super) fn ids(&self) -> Option<u64> {
-        let is_thread = |id: &u64| self.files.text(&format!("proc/{id}/stat")).is_some();
-        let low = (1..RESERVED_IDS).filter(is_thread).count() as u64;
-        Some(self.threads()?.saturating_sub(low) + RESERVED_IDS)
+    /// Numbers of threads. Since Linux 6.14 each namespace has its limit and counts its own; before,
+    /// the machine's applies. Once numbers have wrapped around, the reserved ones are not assigned
+    /// any more: until then, those from the next one on are left.
+    pub(super) fn ids(&self) -> Limit {
+        let (is_inside, is_own) = (!is_first_namespace(self.files, "pid"), self.is_since((6, 14)));
+        let next = self.number("proc/sys/kernel/ns_last_pid").map_or(RESERVED_IDS, |last| last + 1);
+        let counts_own = is_inside && is_own == Some(true);
+        let low = if is_inside && !counts_own { RESERVED_IDS } else { next.min(RESERVED_IDS) };
+        let processes = || self.files.names("proc").into_iter().filter(|name| is_number(name));
+        let used = |from: u64| {
+            if counts_own {
+                let threads =
+                    processes().flat_map(|id| self.files.names(&format!("proc/{id}/task")));
+                let ids = threads.filter_map(|id| id.parse::<u64>().ok());
+                return Ok(ids.filter(|id| *id >= from).count() as u64);
+            }
+            let is_thread = |id: &u64| self.files.text(&format!("proc/{id}/stat")).is_some();
+            let below = if is_inside { 0 } else { (1..from).filter(is_thread).count() as u64 };
+            Ok(self.threads()?.saturating_sub(below))
+        };
+        let name = "kernel.pid_max";
+        let limit = self.setting(Resource::Threads, name, used(low).map(|used| low + used), None);
+        let later = used(RESERVED_IDS).map(|used| RESERVED_IDS + used);
+        let left = later.ok().zip(limit.value).map(|(later, most)| most.saturating_sub(later));
+        let wraps = left.filter(|left| limit.available().is_some_and(|now| now > *left));
+        let caveat = wraps.map(|left| {
+            format!(
+                "once numbers have wrapped around, those below 300 are reserved: {left} are left"
+            )
+        });
+        Limit { caveat, ..limit }
+    }
+
+    /// Limits on threads that cannot be seen from inside of a namespace.
+    pub(super) fn unseen(&self) -> Option<Limit> {
+        let mut kinds = vec!["pid", "user", "cgroup"];
+        kinds.retain(|kind| !is_first_namespace(self.files, kind));
+        let name = format!("outside of its namespace ({})", kinds.join(", "));
+        let what = format!("limits {name}");
+        (!kinds.is_empty()).then(|| Limit::unknown(Resource::Threads, &name, what))
+    }
+
+    /// A thread of the policy deadline cannot create others, unless the policy is reset for them.
+    pub(super) fn deadline(&self) -> Option<Limit> {
+        let scheduling = self.files.is_live().then(Scheduling::own).flatten()?;
+        let raise = Some("chrt --other --pid 0 $$".to_owned());
+        let caveat = "the policy is deadline, under which a thread cannot create others".to_owned();
+        let limit = Limit::new(Resource::Threads, "SCHED_DEADLINE", Some(0));
+        let limit = Limit { raise, caveat: Some(caveat), ..limit };
+        (scheduling.policy() == "deadline" && !scheduling.is_reset_on_fork()).then_some(limit)
     }
 
     /// Threads of the real user, whom `RLIMIT_NPROC` counts; 0 if it does not apply.
-    pub(super) fn threads_of_user(&self) -> Option<u64> {
+    pub(super) fn threads_of_user(&self) -> Read<u64> {
         let names = if self.any_threads().is_some() { vec![] } else { self.files.names("proc") };
-        let threads = names.iter().filter(|name| name.parse::<u64>().is_ok()).filter_map(|id| {
+        let threads = names.iter().filter(|name| is_number(name)).filter_map(|id| {
             let status = self.files.text(&format!("proc/{id}/status"))?;
             let threads: u64 = field(&status, "Threads")?.parse().ok()?;
             (real_user(&status) == self.user).then_some(threads)
         });
-        Some(threads.sum())
+        Ok(threads.sum())
     }
 
     /// Why the kernel exempts this process from `RLIMIT_NPROC` (`copy_process`).
@@ -254,12 +358,23 @@ impl<'a> Machine<'a> {
         if self.is_root { Some("root is exempt") } else { privileged.then_some(why) }
     }
 
-    pub(super) fn maps(&self) -> Option<u64> {
-        Some(self.files.text("proc/self/maps")?.lines().count() as u64)
+    pub(super) fn maps(&self) -> Read<u64> {
+        Ok(self.text("proc/self/maps")?.lines().count() as u64)
     }
 
-    pub(super) fn address_space(&self) -> Option<u64> {
-        Some(self.number("proc/self/statm")? * page_size())
+    pub(super) fn address_space(&self) -> Read<u64> {
+        Ok(self.number("proc/self/statm")? * page_size())
+    }
+
+    pub(super) fn data(&self) -> Read<u64> {
+        kib_field(&self.text("proc/self/status")?, "VmData").ok_or("/proc/self/status".into())
+    }
+
+    /// Whether this is at least that version of Linux, if it is known.
+    fn is_since(&self, version: (u64, u64)) -> Option<bool> {
+        let release = self.files.text("proc/sys/kernel/osrelease")?;
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u64>);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?) >= version)
     }
 
     /// Why a ring's memory does not count as locked. It did before Linux 5.12, and does again since
@@ -269,11 +384,8 @@ impl<'a> Machine<'a> {
         if self.has(LOCK) {
             return Some("CAP_IPC_LOCK exempts this process");
         }
-        let release = self.files.text("proc/sys/kernel/osrelease")?;
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u64>);
-        let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
         let why = "Linux 5.12 to 6.13 does not charge rings to it";
-        ((5, 12)..(6, 14)).contains(&version).then_some(why)
+        (self.is_since((5, 12))? && !self.is_since((6, 14))?).then_some(why)
     }
 
     /// `kernel.io_uring_disabled` (since Linux 6.6) is 0 for nobody, 1 for unprivileged users, 2
@@ -281,7 +393,7 @@ impl<'a> Machine<'a> {
     /// containers, shows only when it is called.
     pub(super) fn rings(&self) -> Option<Limit> {
         let name = "kernel.io_uring_disabled";
-        let disabled = self.number("proc/sys/kernel/io_uring_disabled").unwrap_or(0);
+        let disabled = self.files.number("proc/sys/kernel/io_uring_disabled").unwrap_or(0);
         if disabled >= 2 || (disabled == 1 && !self.has(ADMIN)) {
             let raise = Some(format!("sudo sysctl {name}=0"));
             return Some(Limit { raise, ..Limit::new(Resource::Rings, name, Some(0)) });
@@ -290,6 +402,10 @@ impl<'a> Machine<'a> {
         let denied = self.files.is_live() && try_io_uring().is_err();
         denied.then(|| Limit::new(Resource::Rings, name, Some(0)))
     }
+}
+
+fn is_number(name: &str) -> bool {
+    name.parse::<u64>().is_ok()
 }
 
 /// The real user of a process, from its `status`.

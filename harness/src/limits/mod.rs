@@ -4,6 +4,7 @@
 mod machine;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -124,6 +125,9 @@ impl fmt::Display for Refusal {
             limit.value.unwrap_or(u64::MAX),
             limit.in_use,
         )?;
+        if let Some(caveat) = &limit.caveat {
+            write!(out, " ({caveat})")?;
+        }
         if need.per_task.of(limit.resource) > 0 {
             let fitting = need.fits(limit.resource, limit.available().unwrap_or(u64::MAX));
             write!(out, ", enough for {fitting} tasks")?;
@@ -165,6 +169,13 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What could not be read of this machine's limits, each once.
+pub fn unreadable() -> Vec<String> {
+    let limits = in_force(&SystemFiles::live()).into_iter();
+    let files: BTreeSet<String> = limits.filter_map(|limit| limit.unknown).collect();
+    files.into_iter().collect()
+}
+
 /// How many of the tasks of `need` fit on this machine.
 pub fn fitting(need: &Need) -> u64 {
     let forecast = Forecast::new(need, in_force(&SystemFiles::live()), None);
@@ -189,8 +200,10 @@ pub struct Line {
 /// The effect of all limits on a kind of task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Forecast {
-    /// How many tasks fit; `null` without a limit.
+    /// How many tasks fit, as far as limits are known; `null` without a limit.
     pub fits: Option<u64>,
+    /// Whether limits are unknown, so that fewer may fit.
+    pub at_most: bool,
     /// Every limit that the tasks can reach, tightest first. The first is reached first, unless it
     /// allows `null`; the second if the first is raised.
     pub limits: Vec<Line>,
@@ -213,7 +226,8 @@ impl Forecast {
         let mut limits: Vec<Line> = limits.into_iter().filter_map(line).collect();
         limits.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
         let fits = limits.first().and_then(|line| line.allows);
-        Self { fits, limits }
+        let at_most = limits.iter().any(|line| line.limit.unknown.is_some());
+        Self { fits, at_most, limits }
     }
 
     /// The limit that is reached first; `None` without one.

@@ -13,7 +13,7 @@ use nix::unistd::SysconfVar;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Resource::{
-    self, AddressSpace, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
+    self, AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
 };
 use super::machine::{ADMIN, Limit, Machine};
 use crate::system_files::{SystemFiles, page_size, system_constant};
@@ -37,28 +37,36 @@ const MOST_MAPS: u64 = i32::MAX as u64;
 pub(super) fn rows(m: &Machine<'_>) -> Vec<Option<Limit>> {
     let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
     let mut rows = vec![
-        m.setting(Files, "fs.nr_open", m.open_files(), None),
-        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin),
-        m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None),
-        m.setting(Threads, "kernel.threads-max", m.threads(), None)
-            .map(|of| of.up_to(MOST_THREADS)),
-        m.setting(Threads, "kernel.pid_max", m.ids(), None).map(|of| of.up_to(MOST_IDS)),
-        m.of_process(
+        Some(m.setting(Threads, "kernel.threads-max", m.threads(), None).up_to(MOST_THREADS)),
+        Some(m.setting(Files, "fs.nr_open", m.open_files(), None)),
+        Some(m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin)),
+        Some(m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None)),
+        Some(m.ids().up_to(MOST_IDS)),
+        Some(m.of_process(
             Threads,
             ("RLIMIT_NPROC", "Max processes"),
             m.threads_of_user(),
             m.any_threads(),
-        ),
-        m.setting(Maps, "vm.max_map_count", m.maps(), None).map(|of| of.up_to(MOST_MAPS)),
-        m.available_memory(),
-        m.of_process(AddressSpace, ("RLIMIT_AS", "Max address space"), m.address_space(), None),
-        m.setting(EpollWatches, "fs.epoll.max_user_watches", Some(0), None),
-        m.of_process(
+        )),
+        m.deadline(),
+        m.unseen(),
+        Some(m.setting(Maps, "vm.max_map_count", m.maps(), None).up_to(MOST_MAPS)),
+        Some(m.available_memory()),
+        Some(m.of_process(
+            AddressSpace,
+            ("RLIMIT_AS", "Max address space"),
+            m.address_space(),
+            None,
+        )),
+        Some(m.of_process(Data, ("RLIMIT_DATA", "Max data size"), m.data(), None)),
+        m.commitment(),
+        Some(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0), None)),
+        Some(m.of_process(
             LockedMemory,
             ("RLIMIT_MEMLOCK", "Max locked memory"),
-            Some(0),
+            Ok(0),
             m.uncharged_rings(),
-        ),
+        )),
         m.rings(),
     ];
     rows.extend(m.of_groups(Threads));
@@ -78,6 +86,8 @@ const ARENAS_PER_CPU: u64 = 8;
 const MAPS_PER_ARENA: u64 = 2;
 /// Address space reserved for an arena, in bytes (`HEAP_MAX_SIZE` of glibc, on 64 bits).
 const BYTES_PER_ARENA: u64 = 64 << 20;
+/// The part of it that may be written at first: a heap's header and `M_TOP_PAD`, in whole pages.
+const DATA_PER_ARENA: u64 = 132 << 10;
 /// Memory maps of the few blocks that the allocator maps separately.
 const MAPS_OF_LARGE_BLOCKS: u64 = 8;
 /// A block of at least so many bytes gets a map of its own (`M_MMAP_THRESHOLD`).
@@ -85,7 +95,7 @@ const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
 /// How much of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts([u64; 8]);
+pub struct Amounts([u64; 9]);
 
 impl Amounts {
     fn new<const N: usize>(amounts: [(Resource, u64); N]) -> Self {
@@ -112,7 +122,8 @@ impl Amounts {
 
     /// Allocated memory that is written.
     pub(super) fn heap(bytes: u64) -> Self {
-        Self::new([(Memory, bytes), (AddressSpace, bytes), (Maps, bytes / LARGE_BLOCK_BYTES)])
+        let maps = bytes / LARGE_BLOCK_BYTES;
+        Self::new([(Memory, bytes), (AddressSpace, bytes), (Data, bytes), (Maps, maps)])
     }
 
     pub(super) fn memory(bytes: u64) -> Self {
@@ -121,7 +132,7 @@ impl Amounts {
 
     /// The stack of a task, of which little is written.
     pub(super) fn stack(bytes: u64) -> Self {
-        Self::new([(AddressSpace, bytes)])
+        Self::new([(AddressSpace, bytes), (Data, bytes)])
     }
 
     /// Open files with this much memory in the kernel.
@@ -148,7 +159,13 @@ impl Amounts {
         let signal_stack = (12_u64 << 10).next_multiple_of(page_bytes);
         // Under glibc: the two stacks and their guards.
         let address_space = signal_stack + 2 * page_bytes;
-        Self::new([(Threads, 1), (Maps, 4), (Memory, bytes), (AddressSpace, address_space)])
+        Self::new([
+            (Threads, 1),
+            (Maps, 4),
+            (Memory, bytes),
+            (AddressSpace, address_space),
+            (Data, signal_stack),
+        ])
     }
 
     /// A blocked process, a copy of this one, rounded up: 24 pages written; stack, page tables and
@@ -174,7 +191,11 @@ impl Amounts {
         }
         let reserving = threads.min(arenas() - 1);
         let maps = (reserving + 1) * MAPS_PER_ARENA + MAPS_OF_LARGE_BLOCKS;
-        Self::new([(Maps, maps), (AddressSpace, reserving * BYTES_PER_ARENA)])
+        Self::new([
+            (Maps, maps),
+            (AddressSpace, reserving * BYTES_PER_ARENA),
+            (Data, reserving * DATA_PER_ARENA),
+        ])
     }
 }
 

@@ -1,0 +1,352 @@
+//! What a process inherits that can change its figures: how it is scheduled, resource limits,
+//! signals, namespaces, control groups and environment variables, as flat facts.
+//!
+//! Nothing here names a person, a host or a path. A fact that the kernel does not report is absent.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::ptr;
+
+use libc::{c_int, c_long};
+use nix::errno::Errno;
+use nix::sys::prctl::get_timerslack;
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use nix::sys::signal::Signal;
+
+use crate::control_groups::{self, Group};
+use crate::cpus::CpuList;
+use crate::system_files::{SystemFiles, field, recordable};
+
+/// Facts by name, such as `scheduling.nice`; units are in the names.
+pub type Facts = BTreeMap<String, String>;
+
+/// How a thread is scheduled: `struct sched_attr` of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scheduling {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+    least_utilization: u32,
+    most_utilization: u32,
+}
+
+/// `SCHED_FLAG_RESET_ON_FORK`: children get the default policy instead.
+const RESET_ON_FORK: u64 = 1;
+/// `PR_SCHED_CORE`, and its operation to get the cookie.
+const SCHED_CORE: c_int = 62;
+const GET_COOKIE: c_int = 0;
+
+impl Scheduling {
+    /// That of the calling thread.
+    pub fn own() -> Option<Self> {
+        Self::of(0)
+    }
+
+    /// That of a thread; `None` if there is none or the kernel refuses.
+    pub(crate) fn of(tid: u32) -> Option<Self> {
+        let mut found = Self::default();
+        let size = size_of::<Self>() as u32;
+        // SAFETY: the kernel writes at most this many bytes to the structure.
+        let result =
+            unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut found, size, 0_u32) };
+        Errno::result(result).ok().map(|_| found)
+    }
+
+    fn set(mut self) -> nix::Result<c_long> {
+        // The limits of utilization stay as they are.
+        (self.size, self.flags) = (48, self.flags & RESET_ON_FORK);
+        // SAFETY: the kernel reads 48 bytes of the structure.
+        Errno::result(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const self, 0_u32) })
+    }
+
+    /// Its policy; see `sched(7)`.
+    pub fn policy(&self) -> &'static str {
+        let names = ["other", "fifo", "rr", "batch", "iso", "idle", "deadline", "ext"];
+        names.get(self.policy as usize).copied().unwrap_or("unknown")
+    }
+
+    /// Whether its children get the default policy instead.
+    pub fn is_reset_on_fork(&self) -> bool {
+        self.flags & RESET_ON_FORK != 0
+    }
+
+    /// Policy and nice value or priority in a few words.
+    pub(crate) fn text(&self) -> String {
+        match self.policy() {
+            policy @ ("fifo" | "rr") => format!("{policy} {}", self.priority),
+            policy @ "deadline" => {
+                format!("{policy} {}/{}/{} ns", self.runtime_ns, self.deadline_ns, self.period_ns)
+            }
+            policy => format!("{policy} nice {}", self.nice),
+        }
+    }
+
+    /// The default time slice, which the kernel reports like one that was set: the calling thread,
+    /// whose scheduling this is, takes it for a moment.
+    fn default_slice_ns(&self) -> Option<u64> {
+        Self { runtime_ns: 0, ..*self }.set().ok()?;
+        let default_ns = Self::own()?.runtime_ns;
+        (default_ns == self.runtime_ns || self.set().is_ok()).then_some(default_ns)
+    }
+
+    fn is_fair(&self) -> bool {
+        matches!(self.policy(), "other" | "batch" | "idle")
+    }
+
+    /// As facts, if this is the default slice.
+    fn facts(&self, default_ns: Option<u64>) -> Facts {
+        let slice = default_ns.filter(|_| self.is_fair() && self.runtime_ns > 0);
+        let slice = slice.map(|default_ns| match self.runtime_ns {
+            ns if ns == default_ns => "default".to_owned(),
+            ns => ns.to_string(),
+        });
+        let clamp = (self.least_utilization, self.most_utilization);
+        let is_clamped = ![(0, 0), (0, 1024)].contains(&clamp);
+        let facts = [
+            ("policy", Some(self.policy().to_owned())),
+            ("nice", Some(self.nice.to_string())),
+            ("priority", (!self.is_fair()).then(|| self.text())),
+            ("slice_ns", slice),
+            ("reset_on_fork", self.is_reset_on_fork().then(|| "yes".to_owned())),
+            ("utilization", is_clamped.then(|| format!("{} to {} of 1024", clamp.0, clamp.1))),
+        ];
+        let known = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        known.map(|(name, value)| (format!("scheduling.{name}"), value)).collect()
+    }
+}
+
+/// Resource limits and their names. Programs raise the first soft one.
+const LIMITS: [(&str, Resource); 16] = [
+    ("open_files", Resource::RLIMIT_NOFILE),
+    ("user_processes", Resource::RLIMIT_NPROC),
+    ("locked_memory_bytes", Resource::RLIMIT_MEMLOCK),
+    ("address_space_bytes", Resource::RLIMIT_AS),
+    ("data_bytes", Resource::RLIMIT_DATA),
+    ("stack_bytes", Resource::RLIMIT_STACK),
+    ("resident_bytes", Resource::RLIMIT_RSS),
+    ("cpu_seconds", Resource::RLIMIT_CPU),
+    ("realtime_us", Resource::RLIMIT_RTTIME),
+    ("realtime_priority", Resource::RLIMIT_RTPRIO),
+    ("nice", Resource::RLIMIT_NICE),
+    ("pending_signals", Resource::RLIMIT_SIGPENDING),
+    ("message_queue_bytes", Resource::RLIMIT_MSGQUEUE),
+    ("file_bytes", Resource::RLIMIT_FSIZE),
+    ("core_bytes", Resource::RLIMIT_CORE),
+    ("file_locks", Resource::RLIMIT_LOCKS),
+];
+
+/// Environment variables that change how programs, C libraries and runtimes behave; a star stands
+/// for any end.
+const VARIABLES: &str = "\
+    GLIBC_TUNABLES MALLOC_* LD_* _RJEM_MALLOC_CONF MIMALLOC_* TCMALLOC_* GOMAXPROCS GODEBUG GOGC \
+    GOMEMLIMIT GOTRACEBACK GORACE GOFLAGS GOEXPERIMENT GOAMD64 GOARM64 CGO_ENABLED TOKIO_* \
+    ASYNC_STD_* SMOL_* BLOCKING_MAX_THREADS RAYON_* RUST_MIN_STACK \
+    JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS JAVA_OPTS NODE_OPTIONS NODE_ENV UV_* \
+    PYTHON* ERL_* ELIXIR_ERL_OPTIONS BEAM_* DOTNET_* COMPlus_* OMP_* GOMP_* KMP_* GHCRTS OCAMLRUNPARAM";
+
+/// Words that may be values of such variables, besides numbers and options.
+const WORDS: &str = "true false yes no on off auto none never always full default short single \
+    system crash all debug release production development random malloc pymalloc mimalloc";
+
+/// What the calling thread inherited. Children of it inherit the same, except for what
+/// [`Scheduling::is_reset_on_fork`] names.
+pub fn facts() -> Facts {
+    let files = SystemFiles::live();
+    let own = Scheduling::own();
+    let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
+    let mut facts = own.map_or_else(Facts::new, |own| own.facts(default_ns));
+    let mut set = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    set("scheduling.timer_slack_ns", get_timerslack().ok().map(|ns| ns.to_string()));
+    set("scheduling.core_cookie", has_core_cookie().then(|| "set".to_owned()));
+    let autogroup = files.line("proc/self/autogroup");
+    let nice = autogroup.and_then(|line| Some(line.split_once("nice ")?.1.to_owned()));
+    set("scheduling.autogroup_nice", nice);
+    set("process.memory_policy", memory_policy());
+    // SAFETY: this argument asks and changes nothing.
+    let personality = unsafe { libc::personality(0xffff_ffff) };
+    set("process.personality", Some(format!("{personality:x}")));
+    set("process.oom_score_adj", files.line("proc/self/oom_score_adj"));
+    let status = files.text("proc/thread-self/status").unwrap_or_default();
+    for (name, key) in [
+        ("allowed_cpus", "Cpus_allowed_list"),
+        ("allowed_nodes", "Mems_allowed_list"),
+        ("no_new_privileges", "NoNewPrivs"),
+        ("system_call_filters", "Seccomp_filters"),
+        ("huge_pages", "THP_enabled"),
+        ("store_bypass", "Speculation_Store_Bypass"),
+        ("indirect_branch", "SpeculationIndirectBranch"),
+    ] {
+        set(&format!("process.{name}"), field(&status, key).map(recordable));
+    }
+    set("process.ignored_signals", field(&status, "SigIgn").map(signals));
+    set("process.blocked_signals", field(&status, "SigBlk").map(signals));
+    for (name, resource) in LIMITS {
+        let bound = |value| match value {
+            RLIM_INFINITY => "unlimited".to_owned(),
+            value => value.to_string(),
+        };
+        let (soft, hard) = getrlimit(resource).ok().unzip();
+        set(&format!("limits.{name}.soft"), soft.map(bound));
+        set(&format!("limits.{name}.hard"), hard.map(bound));
+    }
+    let offsets = files.text("proc/self/timens_offsets").unwrap_or_default();
+    let is_zero = |line: &str| line.split_whitespace().skip(1).all(|number| number == "0");
+    let is_inside = |kind: &&str| match *kind {
+        "time" => !offsets.lines().all(is_zero),
+        kind => !control_groups::is_first_namespace(&files, kind),
+    };
+    let kinds = ["pid", "user", "cgroup", "time"].into_iter().filter(is_inside);
+    set("process.namespaces", joined(kinds.map(str::to_owned)));
+    set("process.unbalanced_cpus", unbalanced(&files, field(&status, "Cpus_allowed_list")));
+    for (name, one, two) in [
+        ("weight", "cpu.shares", "cpu.weight"),
+        ("idle", "cpu.idle", "cpu.idle"),
+        ("least_utilization", "cpu.uclamp.min", "cpu.uclamp.min"),
+        ("most_utilization", "cpu.uclamp.max", "cpu.uclamp.max"),
+        ("burst_us", "cpu.cfs_burst_us", "cpu.max.burst"),
+    ] {
+        let value = |group: Group| group.text(&files, group.by_version(one, two));
+        let values = control_groups::of_process(&files, "cpu").into_iter().filter_map(value);
+        // Of the group, then of its parents.
+        set(&format!("cgroup.cpu_{name}"), joined(values.map(|value| recordable(&value))));
+    }
+    facts.extend(variables(std::env::vars_os()));
+    facts
+}
+
+/// What a child of the calling thread inherited. What a command around it has changed is seen if it
+/// is scheduling or a variable.
+pub fn facts_of(child: u32) -> Facts {
+    let mut facts = facts();
+    if let Some(of) = Scheduling::of(child) {
+        let default_ns = Scheduling::own().and_then(|own| own.default_slice_ns());
+        facts.retain(|name, _| !["scheduling.priority", "scheduling.slice_ns"].contains(&&**name));
+        facts.extend(of.facts(default_ns));
+    }
+    if let Ok(environ) = std::fs::read(format!("/proc/{child}/environ")) {
+        let pairs = environ.split(|byte| *byte == 0).filter_map(|pair| {
+            let equals = pair.iter().position(|byte| *byte == b'=')?;
+            let [name, value] = [&pair[..equals], &pair[equals + 1..]].map(OsStr::from_bytes);
+            Some((name.to_owned(), value.to_owned()))
+        });
+        facts.retain(|name, _| !name.starts_with("variables."));
+        facts.extend(variables(pairs));
+    }
+    facts
+}
+
+/// The facts about those variables that are listed.
+fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Facts {
+    let fact = |(name, value): (OsString, OsString)| {
+        let name = recordable(&name.to_string_lossy());
+        let is_one = |of: &str| of.strip_suffix('*').map_or(of == name, |of| name.starts_with(of));
+        let is_listed = VARIABLES.split_whitespace().any(is_one);
+        is_listed.then(|| (format!("variables.{name}"), value_of(&name, &value)))
+    };
+    all.filter_map(fact).collect()
+}
+
+fn joined(values: impl Iterator<Item = String>) -> Option<String> {
+    Some(values.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+}
+
+/// The value of a variable if it consists of numbers, options and known words; otherwise only that
+/// it is set, since it could name a person or a path, and a checksum.
+fn value_of(name: &str, value: &OsStr) -> String {
+    let text = value.to_string_lossy();
+    let is_word = |word: &str| WORDS.split_whitespace().any(|of| of.eq_ignore_ascii_case(word));
+    let is_number = |word: &str| {
+        let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
+        word.len() - digits.len() <= 3 && digits.parse::<f64>().is_ok()
+    };
+    let is_harmless = |word: &str| match word.split_once('=') {
+        Some((option, value)) => {
+            !option.starts_with("-D") && (is_word(value) || is_number(value) || is_option(value))
+        }
+        None => is_word(word) || is_number(word) || is_option(word),
+    };
+    let mut words = text.split([' ', ',', ';', ':']).filter(|word| !word.is_empty());
+    let is_place = ["PATH", "HOME", "BASE", "PRELOAD", "AUDIT", "STARTUP", "DIR", "LIBS"];
+    let is_place = is_place.iter().any(|end| name.ends_with(end));
+    if !is_place && text.len() <= 200 && words.all(is_harmless) {
+        return recordable(&text);
+    }
+    // FNV-1a: enough to see that it has changed.
+    let hash = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
+    format!("set, {:08x}", value.as_encoded_bytes().iter().fold(2_166_136_261, hash))
+}
+
+/// Such as `-Xss1m`, `+sbwt` or `-XX:+UseSerialGC`; not `-Dname`.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches(['-', '+']);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.len() < word.len() && !word.starts_with("-D") && name.chars().all(is_plain)
+}
+
+/// The names of the signals in a mask such as `0000000000001000`. Rust ignores SIGPIPE itself.
+fn signals(mask: &str) -> String {
+    let mask = u64::from_str_radix(mask, 16).unwrap_or(0);
+    let is_set = |number: &i32| mask >> (number - 1) & 1 == 1 && *number != libc::SIGPIPE;
+    let name = |number: i32| match Signal::try_from(number) {
+        Ok(signal) => signal.as_str().to_owned(),
+        Err(_) => number.to_string(),
+    };
+    joined((1..=64).filter(is_set).map(name)).unwrap_or_else(|| "none".to_owned())
+}
+
+/// Whether it shares its core only with tasks that have the same cookie.
+fn has_core_cookie() -> bool {
+    let mut cookie = 0_u64;
+    // SAFETY: the kernel writes one number, to `cookie`.
+    let result = unsafe { libc::prctl(SCHED_CORE, GET_COOKIE, 0, 0, &raw mut cookie) };
+    result == 0 && cookie != 0
+}
+
+/// The policy for new memory, with its nodes; see `set_mempolicy(2)`.
+fn memory_policy() -> Option<String> {
+    let (mut mode, mut nodes): (c_int, _) = (0, [0_u64; 16]);
+    let (most, none) = (size_of_val(&nodes) * 8, ptr::null::<u8>());
+    // SAFETY: the kernel writes a number and at most `most` bits.
+    let result = unsafe {
+        let (mode, nodes) = (&raw mut mode, nodes.as_mut_ptr());
+        libc::syscall(libc::SYS_get_mempolicy, mode, nodes, most, none, 0)
+    };
+    Errno::result(result).ok()?;
+    let names =
+        ["default", "preferred", "bind", "interleave", "local", "preferred many", "weighted"];
+    let name = names.get((mode & 0xff) as usize).copied().unwrap_or("unknown");
+    let numbers = (0..most).filter(|node| nodes[node / 64] >> (node % 64) & 1 == 1);
+    let numbers = CpuList::of(numbers.collect()).to_string();
+    Some(format!("{name} {numbers}").trim_end().to_owned())
+}
+
+/// The CPUs of the list `allowed` between which the kernel moves no thread to balance their load:
+/// isolated ones, and those of cpusets that are not balanced. In version 1, a cpuset is balanced by
+/// itself or with a parent.
+fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
+    let numbers = |list: &str| Some(list.trim().parse::<CpuList>().ok()?.numbers().to_vec());
+    let allowed = numbers(allowed?)?;
+    let groups = control_groups::of_process(files, "cpuset");
+    let of_groups =
+        |file: &str| groups.iter().filter_map(|group| group.text(files, file)).collect();
+    let balance: Vec<String> = of_groups("cpuset.sched_load_balance");
+    let partitions: Vec<String> = of_groups("cpuset.cpus.partition");
+    let is_member = |text: &&String| text.trim() == "member";
+    let partition = partitions.iter().find(|text| !is_member(text));
+    let all = (!balance.is_empty() && balance.iter().all(|text| text.trim() == "0"))
+        || partition.is_some_and(|text| text.trim() == "isolated");
+    let isolated = files.text("sys/devices/system/cpu/isolated").and_then(|list| numbers(&list));
+    let isolated = isolated.unwrap_or_default();
+    let found = allowed.iter().copied().filter(|cpu| all || isolated.contains(cpu));
+    let found: Vec<usize> = found.collect();
+    (allowed.len() > 1 && !found.is_empty()).then(|| CpuList::of(found).to_string())
+}
