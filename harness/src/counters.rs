@@ -6,6 +6,9 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
+use perf_event_open::config::{Cpu, Inherit, Opts, Proc};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
 
 use crate::process_stat::ProcessStat;
 use crate::system_files::{SystemFiles, field};
@@ -92,6 +95,48 @@ impl Counters {
             involuntary: combine(self.involuntary, other.involuntary),
         }
     }
+}
+
+/// How often to look for threads that started while others were attached to.
+const ATTEMPTS: usize = 50;
+
+/// Counts the switches of another process's threads, including those that start and end meanwhile:
+/// a counter of the kernel on each thread, which later ones inherit. It makes each of their
+/// switches a little slower.
+#[expect(missing_debug_implementations, reason = "its counters have none")]
+pub struct SwitchCounter(Vec<Counter>);
+
+impl SwitchCounter {
+    /// Starts to count; `None` if the kernel does not permit that, or threads start all the time.
+    pub fn of_process(pid: u32) -> Option<Self> {
+        let files = SystemFiles::live();
+        let threads = || files.names(&format!("proc/{pid}/task"));
+        let open = |thread: &String| {
+            let mut options = Opts { inherit: Some(Inherit::NewThread), ..Opts::default() };
+            options.enable = true;
+            let thread = Proc(thread.parse().ok()?);
+            Counter::new(Software::CtxSwitch, (thread, Cpu::ALL), options).ok()
+        };
+        // A thread that starts meanwhile may count twice or never.
+        (0..ATTEMPTS).find_map(|_| {
+            let before = threads();
+            let counters = before.iter().map(open).collect::<Option<Vec<_>>>()?;
+            (threads() == before && !counters.is_empty()).then_some(Self(counters))
+        })
+    }
+
+    /// The switches until now.
+    pub fn count(&self) -> Option<u64> {
+        self.0.iter().map(|counter| Some(counter.stat().ok()?.count)).sum()
+    }
+}
+
+/// The CPU time of a process's ended threads, in nanoseconds.
+pub fn ended_ns(pid: u32) -> Option<u64> {
+    let (files, all) = (SystemFiles::live(), run_ns(pid)?);
+    let run = |thread: String| files.number(&format!("proc/{pid}/task/{thread}/schedstat"));
+    let live: u64 = files.names(&format!("proc/{pid}/task")).into_iter().filter_map(run).sum();
+    Some(all.saturating_sub(live))
 }
 
 fn nanoseconds(time: TimeVal) -> u64 {

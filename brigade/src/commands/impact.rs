@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use harness::counters::Counters;
+use harness::counters::{Counters, SwitchCounter, ended_ns};
 use harness::cpus;
 use harness::record::IdleState;
 use harness::system_files::SystemFiles;
@@ -91,22 +91,34 @@ impl CpuCounters {
     }
 }
 
-/// Counts what a process uses for this long, or until a signal. The kernel keeps the switches of
-/// ended threads to itself.
+/// How much CPU time threads may seem to have used that have not ended, in nanoseconds.
+const UNCERTAIN_NS: u64 = 100_000;
+
+/// Counts what a process uses for this long, or until a signal. `/proc` lacks the switches of ended
+/// threads; who may attach counters to the process counts them.
 fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<Used> {
     let threads = || BTreeSet::from_iter(SystemFiles::live().names(&format!("proc/{pid}/task")));
-    let (began, then) = (Instant::now(), threads());
     let counters = || {
         Counters::of_process(pid).with_context(|| {
             format!("--pid {pid}: it ended while it was watched; use brigade impact -- COMMAND")
         })
     };
-    let before = counters()?;
+    let counter = SwitchCounter::of_process(pid);
+    let (began, then, ended) = (Instant::now(), threads(), ended_ns(pid));
+    let (before, counted) = (counters()?, counter.as_ref().and_then(SwitchCounter::count));
     signals.sleep_until(began + seconds);
+    let all = counter.as_ref().and_then(SwitchCounter::count).zip(counted);
     let (wall, now, after) = (began.elapsed(), threads(), counters()?);
     let used = used(after.since(before), wall)?;
-    let at_once = used.at_once.min(now.len() as u64);
-    Ok(Used { at_once, at_least: !then.is_subset(&now), ..used })
+    let more = ended_ns(pid).zip(ended).map(|(after, before)| after.saturating_sub(before));
+    let has_ended = !then.is_subset(&now) || more.is_none_or(|ns| ns > UNCERTAIN_NS);
+    let at_once = if has_ended { used.at_once } else { used.at_once.min(now.len() as u64) };
+    // Most switches of a thread that ended were waits.
+    let others = all.map_or(0, |(after, before)| {
+        (after - before).saturating_sub(used.voluntary + used.involuntary)
+    });
+    let (voluntary, at_least) = (used.voluntary + others, has_ended && all.is_none());
+    Ok(Used { at_once, at_least, voluntary, ..used })
 }
 
 /// Runs a command and counts what it uses. Returns its status if that is not 0.

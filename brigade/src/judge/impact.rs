@@ -105,6 +105,7 @@ impl Impact {
         let low = share(&used, &costs, |kind| (kinds[&kind].low, costs[&kind].wall_ns.low));
         let high = share(&used, &costs, |kind| (kinds[&kind].high, costs[&kind].wall_ns.high));
         let matters = match (low, high) {
+            (_, high) if high < MATTERS && used.at_least => Matters::Undecided,
             (_, high) if high < MATTERS => Matters::No,
             (low, _) if low >= MATTERS => Matters::Yes,
             _ if high > WIDEST * low => Matters::Undecided,
