@@ -24,8 +24,10 @@ use perf_event_open::sample::record::Record;
 use perf_event_open::sample::record::ctx::Switch as Kind;
 use serde::{Deserialize, Serialize};
 
+use crate::control_groups::is_first_namespace;
 use crate::counters::Counters;
 use crate::failure::Unavailable;
+use crate::system_files::SystemFiles;
 use crate::{clock, cpus};
 
 /// The version of what `--trace` writes.
@@ -40,9 +42,6 @@ const SETTLING: Duration = Duration::from_millis(1);
 /// Pages of a ring buffer, as a power of two: 4 MiB, or what an ordinary user may lock per CPU
 /// (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
 const PAGES: [u8; 4] = [10, 7, 5, 3];
-
-/// The namespace in which every thread has a number (`PROC_PID_INIT_INO` of the kernel).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What one process traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -268,8 +267,7 @@ impl Recorder {
     pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
         let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
         // Inside a container threads that are outside have the number of an idle CPU.
-        let sees_all = fs::read_link("/proc/self/ns/pid")
-            .is_ok_and(|ns| ns.as_os_str() == FIRST_PID_NAMESPACE);
+        let sees_all = is_first_namespace(&SystemFiles::live(), "pid");
         let (whole_machine, rings) = match open(true) {
             Ok(rings) if sees_all => (true, Ok(rings)),
             _ => (false, open(false)),
@@ -425,6 +423,19 @@ fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
     Ok((counter, sampler))
 }
 
+/// How far the clock of this time namespace is ahead of the kernel's, which is in the records.
+fn offset_ns() -> i64 {
+    static OFFSET: OnceLock<i64> = OnceLock::new();
+    let read = || {
+        let offsets = SystemFiles::live().text("proc/self/timens_offsets")?;
+        let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?;
+        let mut numbers = line.split_whitespace().map(str::parse::<i64>);
+        let (seconds, ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(seconds * 1_000_000_000 + ns)
+    };
+    *OFFSET.get_or_init(|| read().unwrap_or(0))
+}
+
 /// The switches in a record; those of process `own` are marked.
 ///
 /// # Errors
@@ -442,7 +453,8 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
         Kind::OutTo { task, preempt: true } => (Way::Preempted, task),
         Kind::OutTo { task, .. } => (Way::Out, task),
     };
-    let id = record.record_id.and_then(|id| Some((id.time?, id.cpu?, id.task?)));
+    let own_ns = |ns: u64| ns.wrapping_add_signed(offset_ns());
+    let id = record.record_id.and_then(|id| Some((own_ns(id.time?), id.cpu?, id.task?)));
     let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
     let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == own, way };
     // The idle task's own records appear for the first CPU only. The records of the threads before
