@@ -34,10 +34,8 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// CPU time in the kernel, in clock ticks.
     pub system_ticks: u64,
-    /// Its nice value, from −20 to 19.
-    pub nice: i64,
-    /// Its scheduling policy, by its number in `sched(7)`.
-    pub policy: u64,
+    /// The CPU on which it was last.
+    pub cpu: usize,
 }
 
 impl ProcessStat {
@@ -57,8 +55,7 @@ impl ProcessStat {
             state: fields.first()?.chars().next()?,
             user_ticks: number(14)?,
             system_ticks: number(15)?,
-            nice: fields.get(19 - 3)?.parse().ok()?,
-            policy: number(41)?,
+            cpu: fields.get(39 - 3)?.parse().ok()?,
         })
     }
 }
@@ -104,13 +101,13 @@ pub fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
 mod tests {
     use super::*;
 
-    /// A line from Linux 6.1, up to field 41, the policy.
+    /// A line from Linux 6.1, up to field 41.
     const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 -3 1 0 98765 0 \
                         0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 6 0 1";
 
     #[test]
     fn fields_are_counted_from_the_end_of_the_name() {
-        let stat = ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, nice: -3, policy: 1 };
+        let stat = ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, cpu: 6 };
         for name in ["(cat)", "(a b)", "()", "(1) R 2 (3)", "(\n)"] {
             assert_eq!(ProcessStat::parse(&LINE.replace("(cat)", name)), Some(stat), "{name}");
         }

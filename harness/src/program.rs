@@ -15,16 +15,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Command};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use serde::Serialize;
 use serde_json::Value;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
+use crate::inherited::{self, Facts};
 use crate::limits;
 use crate::placement::{Placement, Policy};
 use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
@@ -112,14 +116,21 @@ fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
 struct Session {
     program: Program,
     own_flags: Value,
+    inherited: Facts,
+    out_of_time: Arc<AtomicBool>,
     bench: Bench,
     histogram: Option<File>,
 }
 
 /// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
-/// second, in case a lap never ends.
-fn watch_signals() -> io::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
+/// second, in case a lap never ends. A limit on CPU time sets two flags; at one on the size of
+/// files, writing fails.
+fn watch_signals() -> io::Result<[Arc<AtomicBool>; 2]> {
+    let [interrupted, out_of_time] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    for flag in [&interrupted, &out_of_time] {
+        signal_hook::flag::register(SIGXCPU, Arc::clone(flag))?;
+    }
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(
             signal,
@@ -128,7 +139,31 @@ fn watch_signals() -> io::Result<Arc<AtomicBool>> {
         )?;
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    Ok(interrupted)
+    Ok([interrupted, out_of_time])
+}
+
+/// Lets children report their end, and blocks nothing, whatever was inherited.
+fn reset_signals() -> nix::Result<()> {
+    SigSet::empty().thread_set_mask()?;
+    // SAFETY: the default action runs no code of this process.
+    unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.map(drop)
+}
+
+/// At a soft limit on CPU time the kernel sends SIGXCPU, and at the hard one it kills. So the soft
+/// one is lowered if they are equal; returns what to say of it.
+fn make_time_to_report() -> nix::Result<Option<String>> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_CPU)?;
+    if soft < hard || hard == RLIM_INFINITY {
+        return Ok(None);
+    }
+    if hard > 1 {
+        setrlimit(Resource::RLIMIT_CPU, hard - 1, hard)?;
+    }
+    Ok(Some(format!(
+        "RLIMIT_CPU: the kernel kills this process after {hard} s of CPU time without a warning, \
+         since the soft limit is the hard one: prlimit --cpu={hard}:{}",
+        hard.saturating_add(1)
+    )))
 }
 
 impl Session {
@@ -140,6 +175,8 @@ impl Session {
         flags: Flags,
         declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
+        // As inherited: before anything here changes it.
+        let inherited = inherited::facts();
         system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
         let create = |path: &PathBuf| {
@@ -148,6 +185,10 @@ impl Session {
             })
         };
         let histogram = flags.histogram.as_ref().map(create).transpose()?;
+        reset_signals().context("resetting inherited signals")?;
+        if let Some(warning) = make_time_to_report().context("RLIMIT_CPU")? {
+            warn(program, &warning);
+        }
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
         let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
@@ -172,12 +213,23 @@ impl Session {
         if flags.keep_awake {
             spinners.push(Spinners::on(placement.cpus()).context("--keep-awake")?);
         }
-        let interrupted = watch_signals().context("watching for SIGINT and SIGTERM")?;
+        let [interrupted, out_of_time] =
+            watch_signals().context("watching for SIGINT and SIGTERM")?;
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
-        Ok(Self { program, own_flags, bench, histogram })
+        Ok(Self { program, own_flags, inherited, out_of_time, bench, histogram })
+    }
+
+    /// The limit on CPU time that interrupted it.
+    fn reached(&self) -> Option<anyhow::Error> {
+        let limits = ["limits.cpu_seconds.soft", "limits.realtime_us.soft"];
+        let is_set = |name: &&str| self.inherited.get(*name).is_some_and(|of| of != "unlimited");
+        let name = limits.into_iter().find(is_set).filter(|_| self.out_of_time.load(Relaxed))?;
+        let limit = if name == limits[0] { "RLIMIT_CPU" } else { "RLIMIT_RTTIME" };
+        let value = &self.inherited[name];
+        Some(anyhow!("{limit}, which is {value}, was reached: raise it, or measure for less time"))
     }
 
     /// Reports the measurements, even after a failure, and chooses the exit
@@ -185,7 +237,12 @@ impl Session {
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let result = result.and_then(|()| self.write_trace());
         let interrupted = self.bench.is_interrupted();
+        let result = self.reached().map_or(result, Err);
         let code = match &result {
+            Err(error) if interrupted && self.out_of_time.load(Relaxed) => {
+                fail(self.program, error);
+                failure::INTERRUPTED.into()
+            }
             _ if interrupted => failure::INTERRUPTED.into(),
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(self.program, error),
@@ -249,9 +306,13 @@ impl Session {
             warmups: findings.warmups,
             complete: matches!(ended_by, Ending::Iterations | Ending::MaxTime),
             ended_by,
-            error: error.filter(|_| !interrupted).map(|error| format!("{error:#}")),
+            error: error
+                .filter(|_| !interrupted || self.out_of_time.load(Relaxed))
+                .map(|error| format!("{error:#}")),
             affinity: self.bench.placement().cpus().to_vec(),
             neighbours: self.bench.placement().neighbours(),
+            inherited: self.inherited.clone(),
+            cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
             measurements: findings
                 .samples
                 .iter()

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "1.1";
 
 /// The major schema version that readers understand. Minor versions add fields that older readers
 /// ignore.
@@ -53,6 +53,12 @@ pub struct Record {
     /// `affinity` to the next one, and from the last to the first. `null` under
     /// other placements and if the kernel does not report them.
     pub neighbours: Option<Vec<Distance>>,
+    /// What the process inherited that can change its figures, such as `scheduling.nice`; units are
+    /// in the names, and what the kernel does not report is absent. Empty in older records.
+    #[serde(default)]
+    pub inherited: BTreeMap<String, String>,
+    /// The CPUs that its threads might use and used; `null` if it had too many threads.
+    pub cpus: Option<CpuUse>,
     /// The measured distributions, the principal one first.
     pub measurements: Vec<Measurement>,
     /// CPU time of the whole process over the measured iterations.
@@ -207,6 +213,21 @@ pub enum Distance {
     SameNode,
     /// Cores of two NUMA nodes.
     OtherNode,
+}
+
+/// The CPUs of a process's threads, read before the measured iterations and after them. What
+/// changes in between and is put back is not seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct CpuUse {
+    /// Those that some thread might use before.
+    pub allowed_before: Vec<usize>,
+    /// Those that some thread might use after.
+    pub allowed_after: Vec<usize>,
+    /// Those on which a thread was when one of the two readings was made.
+    pub ran_on: Vec<usize>,
+    /// Policies of the threads, with their nice values or priorities, such as `other nice 0`.
+    pub policies: Vec<String>,
 }
 
 /// Context switches counted by the kernel, per operation of the principal

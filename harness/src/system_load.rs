@@ -1,15 +1,17 @@
 //! The load of the machine apart from this process: CPU time used by others,
 //! and steal, from the kernel's files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use nix::unistd::SysconfVar;
 
 use crate::counters::{Counters, run_ns};
-use crate::record::{IdleState, Interference, Waiting};
+use crate::inherited::Scheduling;
+use crate::process_stat::ProcessStat;
+use crate::record::{CpuUse, IdleState, Interference, Waiting};
 use crate::system_files::{SystemFiles, field, system_constant};
-use crate::{clock, control_groups};
+use crate::{clock, control_groups, cpus};
 
 /// The difference of two counts, if both could be read.
 pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
@@ -263,6 +265,10 @@ pub(crate) struct Threads {
     /// How long they have waited for a CPU, in nanoseconds.
     delay_ns: Option<u64>,
     migrations: Option<u64>,
+    /// The CPUs that they may use, those that they are on, and their policies.
+    pub allowed: BTreeSet<usize>,
+    pub ran_on: BTreeSet<usize>,
+    pub policies: BTreeSet<String>,
 }
 
 impl Threads {
@@ -280,7 +286,34 @@ impl Threads {
         let sum = |figure: fn(&SystemFiles, &str) -> Option<u64>| {
             names.iter().try_fold(0_u64, |sum, name| sum.checked_add(figure(files, name)?))
         };
-        Self { delay_ns: sum(delay_ns), migrations: sum(migrations), names }
+        let numbers = names.iter().filter_map(|name| name.rsplit_once('/')?.1.parse().ok());
+        let numbers: Vec<u32> = if files.is_live() { numbers.collect() } else { vec![] };
+        let ran_on = |name: &String| Some(ProcessStat::read(files, name)?.cpu);
+        Self {
+            delay_ns: sum(delay_ns),
+            migrations: sum(migrations),
+            allowed: numbers
+                .iter()
+                .filter_map(|tid| cpus::of_thread(*tid).ok())
+                .flatten()
+                .collect(),
+            ran_on: names.iter().filter_map(ran_on).collect(),
+            policies: numbers.iter().filter_map(|tid| Some(Scheduling::of(*tid)?.text())).collect(),
+            names,
+        }
+    }
+
+    /// The CPUs of the threads, `self`'s being read later; `None` if they were too many.
+    pub(crate) fn cpus(self, mut before: Self) -> Option<CpuUse> {
+        before.ran_on.extend(self.ran_on);
+        before.policies.extend(self.policies);
+        let is_known = !before.allowed.is_empty() && !self.allowed.is_empty();
+        is_known.then(|| CpuUse {
+            allowed_before: before.allowed.into_iter().collect(),
+            allowed_after: self.allowed.into_iter().collect(),
+            ran_on: before.ran_on.into_iter().collect(),
+            policies: before.policies.into_iter().collect(),
+        })
     }
 
     /// Run delay and migrations from `before` until now; `None` if the threads have changed.

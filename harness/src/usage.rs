@@ -9,7 +9,7 @@ use std::fs;
 
 use crate::clock;
 use crate::counters::Counters;
-use crate::record::{CpuTime, Interference, Switches, Waiting};
+use crate::record::{CpuTime, CpuUse, Interference, Switches, Waiting};
 use crate::system_files::SystemFiles;
 use crate::system_load::{CpuCounts, SystemLoad, Threads};
 
@@ -60,13 +60,15 @@ impl Start {
         let after = own(self.pid).with_peers(&self.others);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions);
-        let [run_delay, migrations] = threads(self.pid, &self.others).since(&self.threads);
+        let threads = threads(self.pid, &self.others);
+        let [run_delay, migrations] = threads.since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
             used,
             migrations,
             interference: load.since(&self.load, wall_ns, used.user_ns + used.system_ns),
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
+            cpus: threads.cpus(self.threads),
         })
     }
 }
@@ -106,9 +108,16 @@ pub struct Span {
     pub interference: Interference,
     /// What kept tasks waiting, in all.
     pub waited: Waiting,
+    /// The CPUs of its threads.
+    pub cpus: Option<CpuUse>,
 }
 
 impl Span {
+    /// Whether nothing ran.
+    pub fn is_idle(&self) -> bool {
+        self.used.switches() == 0 && self.used.user_ns + self.used.system_ns == 0
+    }
+
     /// CPU time per operation, and what of it was charged to no process.
     pub fn cpu(&self, operations: f64, uncounted_ns: Option<f64>) -> CpuTime {
         CpuTime {

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use harness::system_files::SystemFiles;
+use harness::terminal;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::flags::AdviseFlags;
 use crate::commands::output;
 use crate::exit::Exit;
+use crate::judge::environment::Unusual;
 use crate::manifest::Cost;
-use crate::measure::environment::chosen;
+use crate::measure::environment::{chosen, inherited_by_children};
 use crate::show::page::{item, lines};
 use crate::store::results::Environment;
 
@@ -55,7 +57,11 @@ struct Advice {
 pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     let manifest = flags.programs.manifest()?;
     let files = SystemFiles::below(flags.root.as_deref().unwrap_or(Path::new("/")));
-    let facts = Environment::of_machine(&files);
+    let mut facts = Environment::of_machine(&files);
+    if flags.root.is_none() {
+        facts.facts.extend(inherited_by_children(None));
+    }
+    let unusual = facts.unusual();
     let table: BTreeMap<String, Vec<Setting>> =
         toml::from_str(include_str!("settings.toml")).expect("a table that is tested");
     let advice = table.into_values().flatten().filter_map(|setting| {
@@ -63,8 +69,14 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         setting.applied(&files, &facts, &format!("'{}'", cases.join("' '")))
     });
     let advice: Vec<Advice> = advice.collect();
-    let json = || anyhow::Ok(serde_json::to_string(&advice)? + "\n");
-    output::print(&if flags.json { json()? } else { text(&advice) })?;
+    let json = || {
+        let settings = advice.iter().map(serde_json::to_value);
+        let all = settings.chain(unusual.iter().map(serde_json::to_value));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        anyhow::Ok(serde_json::to_string(&all)? + "\n")
+    };
+    let text = || inherited(&unusual) + &text(&advice);
+    output::print(&if flags.json { json()? } else { text() })?;
     Ok(Exit::Done)
 }
 
@@ -116,6 +128,20 @@ fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
         };
         folders.iter().flat_map(below).collect()
     })
+}
+
+/// What is unusual of what programs started here inherit.
+fn inherited(unusual: &[Unusual]) -> String {
+    if unusual.is_empty() {
+        return String::new();
+    }
+    let items = unusual.iter().map(|of| {
+        let Unusual { name, now, usual, does, .. } = of;
+        let usual = usual.first().map_or("usually absent", String::as_str);
+        item(&terminal::line(&format!("{name}: {now} ({usual}): {does}")))
+    });
+    let heading = "Programs started here inherit, unlike the usual value in parentheses:";
+    format!("{}{}\n", lines(heading), items.collect::<String>())
 }
 
 /// All settings as text, 80 columns wide except for commands.

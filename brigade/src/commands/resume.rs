@@ -13,7 +13,7 @@ use crate::commands::run::{Run, command_of};
 use crate::commands::session::Session;
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
-use crate::judge::environment::{Difference, differences};
+use crate::judge::environment::{Difference, differences, is_inherited};
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
@@ -21,14 +21,7 @@ use crate::store::results::{self, Environment, Folder, Repair, RunDescription, S
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.
-const FIXED: [&str; 6] = [
-    "processor.",
-    "kernel.",
-    "memory_total_bytes",
-    "software.libc",
-    "limits.cgroup.cpu_quota_millicpus",
-    "scheduling.",
-];
+const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "software.libc"];
 
 /// Runs `brigade run --resume`.
 ///
@@ -119,8 +112,9 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
     // A fact unknown on one side is no change; but an absent boot parameter means that it was not
     // given.
     let is_change = |change: &&Difference| {
-        FIXED.iter().any(|part| change.name.starts_with(part))
-            && (!change.values.contains(&None) || change.name.contains(".boot_parameters."))
+        let is_fixed = FIXED.iter().any(|part| change.name.starts_with(part));
+        let is_known = !change.values.contains(&None) || change.name.contains(".boot_parameters.");
+        (is_fixed && is_known) || is_inherited(&change.name)
     };
     let changes = differences(was, now);
     let fatal: Vec<String> = changes.iter().filter(is_change).map(Difference::line).collect();

@@ -1,11 +1,11 @@
 //! Interprets an environment: a label for its folder, a line for its readers, and its differences
 //! from another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::results::Environment;
+use crate::store::results::{Environment, SavedRun};
 
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 48;
@@ -158,6 +158,135 @@ fn significant_words(model: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && !NOISE.contains(word)).map(str::to_owned).collect()
 }
 
+/// Facts that processes inherit; a run lacks them all if it is older than [`MARK`].
+const INHERITED: [&str; 5] = ["cgroup.", "limits.", "process.", "scheduling.", "variables."];
+const MARK: &str = "scheduling.timer_slack_ns";
+
+/// Variables that change no figures.
+const HARMLESS: [&str; 5] = [
+    "variables.GOFLAGS",
+    "variables.GOTRACEBACK",
+    "variables.NODE_ENV",
+    "variables.PYTHONDONTWRITEBYTECODE",
+    "variables.PYTHONUNBUFFERED",
+];
+
+/// An inherited fact that is unusual: an entry of `usual.toml`, which explains the keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unusual {
+    pub name: String,
+    #[serde(default)]
+    pub now: String,
+    pub usual: Vec<String>,
+    pub does: String,
+    #[serde(default, rename = "figures")]
+    pub changes_figures: bool,
+}
+
+impl Environment {
+    /// Inherited facts that are unusual, the most important first.
+    ///
+    /// # Panics
+    /// Never: `usual.toml` is part of this program.
+    pub fn unusual(&self) -> Vec<Unusual> {
+        let table: BTreeMap<String, Vec<Unusual>> =
+            toml::from_str(include_str!("usual.toml")).expect("a table that is tested");
+        let found = table.into_values().flatten().flat_map(|of| {
+            let is_named = |name: &str| match of.name.ends_with('.') {
+                true => name.starts_with(&of.name) && !HARMLESS.contains(&name),
+                false => name == of.name,
+            };
+            let fits = |usual: &String, value: &str| match usual.strip_prefix('*') {
+                Some(end) => value.ends_with(end),
+                None => usual == value,
+            };
+            // Values of a group and its parents are separated by commas.
+            let is_usual = |value: &str| of.usual.iter().any(|usual| fits(usual, value));
+            let facts = self.facts.iter().filter(|(name, value)| {
+                is_named(name) && !value.split([',', ';']).map(str::trim).all(is_usual)
+            });
+            let unusual = facts.map(|(name, value)| {
+                let (name, now) = (name.clone(), value.clone());
+                Unusual { name, now, ..of.clone() }
+            });
+            unusual.collect::<Vec<_>>()
+        });
+        found.collect()
+    }
+}
+
+impl Unusual {
+    /// Such as `timer slack 5 ms: sleepers wake later or earlier`.
+    pub fn line(&self) -> String {
+        let Self { name, now, does, .. } = self;
+        let (_, name) = name.split_once('.').unwrap_or(("", name));
+        let (name, now) = match (name.strip_suffix("_ns"), now.parse::<f64>()) {
+            (Some(name), Ok(ns)) if ns >= 1e6 => (name, format!("{} ms", ns / 1e6)),
+            (Some(name), Ok(ns)) => (name, format!("{} µs", ns / 1e3)),
+            _ => (name, now.clone()),
+        };
+        let is_variable = self.name.starts_with("variables.");
+        let name = if is_variable { name.to_owned() } else { name.replace('_', " ") };
+        format!("{name} {now}: {does}")
+    }
+}
+
+/// The environment of a run with what its processes inherited, which may not be what the runner
+/// did: a command around them, or the policy, may change it.
+pub fn of_processes(run: &SavedRun) -> Environment {
+    let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
+    let mut ran_on = BTreeSet::<&usize>::new();
+    for record in run.invocations.iter().filter_map(|of| of.record.as_ref()) {
+        for (name, value) in &record.inherited {
+            values.entry(name).or_default().insert(value);
+        }
+        let cpus = record.cpus.iter().filter(|_| record.affinity.len() > 1);
+        for cpus in cpus {
+            let threads = values.entry("scheduling.threads").or_default();
+            threads.extend(cpus.policies.iter().map(String::as_str));
+            ran_on.extend(&cpus.ran_on);
+        }
+    }
+    let mut environment = run.environment.clone();
+    for (name, values) in values {
+        let all: Vec<&str> = values.into_iter().collect();
+        environment.set(name, Some(all.join("; ")));
+    }
+    if let Some(cpus) = environment.get("process.unbalanced_cpus").map(str::to_owned) {
+        let ran_on: Vec<String> = ran_on.iter().map(ToString::to_string).collect();
+        let ran_on = if ran_on.is_empty() {
+            String::new()
+        } else {
+            format!(" (all ran on {})", ran_on.join(","))
+        };
+        environment.set("process.unbalanced_cpus", Some(cpus + &ran_on));
+    }
+    environment
+}
+
+/// Facts that differ between the first process of a case and a later one, which is not used then.
+pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
+    let mut first = BTreeMap::<&str, &BTreeMap<String, String>>::new();
+    let mut found = BTreeMap::new();
+    for (case, record) in
+        run.invocations.iter().filter_map(|of| Some((&*of.case, of.record.as_ref()?)))
+    {
+        let was = *first.entry(case).or_insert(&record.inherited);
+        for (name, value) in
+            was.iter().filter(|(name, value)| record.inherited.get(*name) != Some(value))
+        {
+            let now = record.inherited.get(name).map_or("–", String::as_str);
+            found.entry(name.clone()).or_insert_with(|| [value.clone(), now.to_owned()]);
+        }
+    }
+    found
+}
+
+/// Whether a fact is inherited.
+pub fn is_inherited(name: &str) -> bool {
+    begins_with_any(name, &INHERITED)
+}
+
 /// A fact that differs between two environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -187,7 +316,10 @@ pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference>
     let names: BTreeSet<&String> = first.facts.keys().chain(second.facts.keys()).collect();
     let values = |name: &str| [first, second].map(|of| of.get(name).map(str::to_owned));
     let all = names.into_iter().map(|name| Difference { name: name.clone(), values: values(name) });
-    all.filter(|of| of.values[0] != of.values[1]).collect()
+    let are_known = [first, second].iter().all(|of| of.get(MARK).is_some());
+    let is_known =
+        |of: &Difference| are_known || !is_inherited(&of.name) || !of.values.contains(&None);
+    all.filter(|of| of.values[0] != of.values[1] && is_known(of)).collect()
 }
 
 /// The facts that differ between two machines, apart from the programs.
@@ -218,9 +350,18 @@ pub fn different_cpus(differences: &[Difference]) -> Option<String> {
     (!lines.is_empty()).then(|| format!("different CPUs: {}", lines.join(", ")))
 }
 
+/// All differences between inherited facts in one line.
+pub fn inherited_otherwise(differences: &[Difference]) -> Option<String> {
+    let inherited = differences.iter().filter(|of| is_inherited(&of.name));
+    let lines: Vec<String> = inherited.map(Difference::line).collect();
+    (!lines.is_empty()).then(|| format!("Inherited unlike: {}.", lines.join(", ")))
+}
+
 /// All other differences, one line each.
 pub fn other_differences(differences: &[Difference]) -> Vec<String> {
-    let has_line = |of: &&Difference| !of.is_of_cpus() || of.values.contains(&None);
+    let has_line = |of: &&Difference| {
+        !is_inherited(&of.name) && (!of.is_of_cpus() || of.values.contains(&None))
+    };
     differences.iter().filter(has_line).map(Difference::line).collect()
 }
 

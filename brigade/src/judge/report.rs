@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Figures, Repeat, reference_ns};
+use super::environment::{changes, of_processes};
 use super::lost_time::LostTime;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
@@ -59,6 +60,8 @@ pub struct RunSummary {
     pub machine: String,
     /// All conditions of the figures, in one sentence.
     pub environment: String,
+    /// What its processes inherited that is unusual, one sentence each, the most important first.
+    pub inherited: Vec<String>,
     /// When it started: UTC, RFC 3339.
     pub started_at: String,
     /// The version of Brigade.
@@ -298,6 +301,15 @@ impl Cases {
     }
 }
 
+/// What changed during a run, and unusual facts that change figures.
+fn inherited(run: &SavedRun) -> Vec<String> {
+    let changed = changes(run).into_iter().map(|(name, [was, now])| {
+        format!("{name} changed from {was} to {now}: those processes are not used")
+    });
+    let unusual = of_processes(run).unusual().into_iter().filter(|of| of.changes_figures);
+    changed.chain(unusual.map(|of| of.line())).collect()
+}
+
 fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let SavedRun { description, environment, invocations, .. } = run.saved;
     let counts = cases.rows.iter().filter_map(|rows| Some(rows[0].figure?.count as f64));
@@ -309,6 +321,7 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         label: environment.label(),
         machine: environment.machine(),
         environment: environment.sentence(),
+        inherited: inherited(run.saved),
         started_at: description.started_at.clone(),
         version: description.brigade_version.clone(),
         command: command.unwrap_or_default(),

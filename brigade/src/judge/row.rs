@@ -385,7 +385,10 @@ pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
             rounds.insert(invocation.round, Used { invocation, record });
         }
     }
-    let all: Vec<Used> = rounds.into_values().collect();
+    // A process that inherited something else than the first is another experiment.
+    let mut all: Vec<Used> = rounds.into_values().collect();
+    let first = all.first().map(|of| &of.record.inherited);
+    all.retain(|of| Some(&of.record.inherited) == first);
     let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
     if quiet.is_empty() { all } else { quiet }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use harness::control_groups::{self, Group, Version};
 use harness::cpus::CpuList;
-use harness::process_stat::ProcessStat;
+use harness::inherited::{self, Facts};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::manifest::Manifest;
 use crate::measure::process;
@@ -58,7 +58,7 @@ impl Environment {
     /// measured crates of the `manifest`.
     pub fn capture(manifest: &Manifest) -> anyhow::Result<Self> {
         let mut environment = Self::of_machine(&SystemFiles::live());
-        environment.add_resource_limits();
+        environment.facts.extend(inherited_by_children(None));
         environment.add_software(manifest);
         Ok(environment)
     }
@@ -172,25 +172,6 @@ impl Environment {
         };
         let states = files.names(&folder).into_iter().filter_map(state);
         self.set("processor.idle_states", joined(states, ", "));
-    }
-
-    fn add_resource_limits(&mut self) {
-        let stat = ProcessStat::read(&SystemFiles::live(), "proc/self");
-        self.set("scheduling.policy", stat.and_then(|stat| policy(stat.policy)));
-        self.set("scheduling.nice", stat.map(|stat| stat.nice.to_string()));
-        for (name, resource) in [
-            ("open_files", Resource::RLIMIT_NOFILE),
-            ("user_processes", Resource::RLIMIT_NPROC),
-            ("locked_memory_bytes", Resource::RLIMIT_MEMLOCK),
-        ] {
-            let bound = |value| match value {
-                RLIM_INFINITY => "unlimited".to_owned(),
-                value => value.to_string(),
-            };
-            let (soft, hard) = getrlimit(resource).ok().unzip();
-            self.set(format!("limits.{name}.soft"), soft.map(bound));
-            self.set(format!("limits.{name}.hard"), hard.map(bound));
-        }
     }
 
     /// What this binary was built from and with, as its build script recorded it, and the versions
@@ -340,10 +321,11 @@ fn smallest(
     })
 }
 
-/// The name of a scheduling policy; see `sched(7)`.
-fn policy(number: u64) -> Option<&'static str> {
-    let names = [(0, "other"), (1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle"), (6, "deadline")];
-    names.into_iter().find(|(of, _)| *of == number).map(|(_, name)| name)
+/// What programs inherit from this process, the same as a new thread; or this one, which runs.
+pub fn inherited_by_children(child: Option<u32>) -> Facts {
+    let read = move || child.map_or_else(inherited::facts, inherited::facts_of);
+    let reader = thread::Builder::new().spawn(read);
+    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(read)
 }
 
 fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<u64> {

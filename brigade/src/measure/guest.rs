@@ -10,16 +10,20 @@ use std::io::Write as _;
 use std::process::ChildStdin;
 
 use harness::flags;
+use harness::inherited::Facts;
 use harness::placement::Policy;
 use harness::record::{
     Ending, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
     Versioned, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
-use harness::usage::{Span, Start};
+use harness::system_files::SystemFiles;
+use harness::usage::{Span, Start, children_of};
 use harness::{cpus, memory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::measure::environment::inherited_by_children;
 
 /// The most characters of a line that an error quotes.
 const LONGEST_QUOTE: usize = 60;
@@ -30,6 +34,8 @@ pub struct Guest {
     placement: Policy,
     /// The CPUs it may use.
     cpus: Vec<usize>,
+    /// What it inherited from the runner.
+    inherited: Facts,
     /// Its process and standard input; `None` before the start.
     process: Option<(u32, ChildStdin)>,
     /// How much of its output has been read, and how much of the rest contains
@@ -53,8 +59,8 @@ enum Stage {
 impl Guest {
     /// A guest to run on `cpus`.
     pub fn new(placement: Policy, cpus: Vec<usize>) -> Self {
-        let (stage, laps, process) = (Stage::Before, None, None);
-        Self { placement, cpus, process, read: 0, searched: 0, stage, laps }
+        let (stage, laps, process, inherited) = (Stage::Before, None, None, Facts::new());
+        Self { placement, cpus, inherited, process, read: 0, searched: 0, stage, laps }
     }
 
     /// Sets its process and its standard input.
@@ -91,8 +97,12 @@ impl Guest {
             Stage::Measured(counted) => counted,
         };
         let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
+        if counted.as_ref().is_some_and(|counted| counted.0.is_idle()) {
+            return Err("did nothing between its marks: another process made them".to_owned());
+        }
         let (span, memory) = counted.map(|counted| *counted).unzip();
-        laps.into_record(self.placement, self.cpus, span.as_ref(), memory.flatten())
+        let record = laps.into_record(self.placement, self.cpus, span.as_ref(), memory.flatten());
+        record.map(|record| Record { inherited: self.inherited, ..record })
     }
 
     /// Its progress, if that explains its end.
@@ -115,11 +125,19 @@ impl Guest {
             ("measuring" | "measured", _) if more => {
                 wrong("did not wait for a line after `measuring` or `measured`")
             }
-            ("measuring", Stage::Before) => {
+            ("measuring", Stage::Before) => 'stage: {
+                let pid = match marking(pid) {
+                    Ok(pid) => pid,
+                    Err(reason) => break 'stage Stage::Wrong(reason),
+                };
+                if let Some(process) = &mut self.process {
+                    process.0 = pid;
+                }
                 // The command around it may have confined it.
                 if let Ok(cpus) = cpus::of_thread(pid) {
                     self.cpus = cpus;
                 }
+                self.inherited = inherited_by_children(Some(pid));
                 let start = Start::of_process(pid, &self.cpus);
                 Stage::Measuring(Box::new(start))
             }
@@ -152,6 +170,30 @@ impl Guest {
             let _ = answers.write_all(b"\n");
         }
     }
+}
+
+/// The process that makes the marks of the started one, `pid`: a wrapper, such as a script without
+/// `exec`, waits for it.
+///
+/// # Errors
+/// If that is not known.
+fn marking(mut pid: u32) -> Result<u32, String> {
+    let files = SystemFiles::live();
+    let streams = |pid| [0, 1].map(|fd| files.link(&format!("proc/{pid}/fd/{fd}")));
+    while let Some("do_wait" | "0") = files.line(&format!("proc/{pid}/wchan")).as_deref() {
+        let mut children = children_of(pid);
+        let is_parent = !children.is_empty();
+        children.retain(|child| streams(*child) == streams(pid));
+        match (&children[..], is_parent) {
+            (_, false) => break,
+            ([child], _) => pid = *child,
+            _ => {
+                let name = files.line(&format!("proc/{pid}/comm")).unwrap_or_default();
+                return Err(format!("{name} is a wrapper, which must use exec to be measured"));
+            }
+        }
+    }
+    Ok(pid)
 }
 
 /// The longest lap accepted, in nanoseconds: 11 days. The sum of this many squares does not
@@ -295,6 +337,8 @@ impl Laps {
             error: self.error,
             affinity,
             neighbours: None,
+            inherited: Facts::new(),
+            cpus: span.and_then(|span| span.cpus.clone()),
             cpu: span.map(|span| span.cpu(operations, None)),
             system_calls_per_operation: None,
             schedule: self.schedule,

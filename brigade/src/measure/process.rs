@@ -20,7 +20,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::{flag, low_level::pipe};
 
 use crate::exit::Exit;
@@ -382,7 +382,7 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
 }
 
 /// Signals that ask the runner to stop.
-const STOPPING: [c_int; 3] = [SIGHUP, SIGINT, SIGTERM];
+const STOPPING: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGXCPU];
 
 /// Signals received since registration, as file descriptors, so that the runner sleeps in one
 /// `poll` while a program measures.

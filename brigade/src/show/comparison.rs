@@ -3,13 +3,15 @@
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
 use super::quantity::{figure, percent, small_share, three_digits};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
-use crate::judge::environment::{different_cpus, other_differences};
+use crate::judge::environment::{different_cpus, inherited_otherwise, other_differences};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    let mut page = vec![Block::Paragraph(decides(comparison))];
+    let inherited = inherited_otherwise(&comparison.environment_differences);
+    let mut page: Vec<Block> = inherited.map(Block::Paragraph).into_iter().collect();
+    page.push(Block::Paragraph(decides(comparison)));
     page.extend(different_cpus(&comparison.environment_differences).map(Block::Paragraph));
     let [baseline, candidate] = &comparison.sides;
     page.push(Block::Items(vec![side("baseline", baseline), side("candidate", candidate)]));

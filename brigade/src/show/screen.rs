@@ -14,6 +14,8 @@ use crate::judge::row::{Quantity, Row, TaskKind};
 /// lines with its prompt. And the most sentences on it.
 const MOST_LINES: usize = 43;
 const MOST_ANSWERS: usize = 4;
+/// The most unusual facts on it.
+const MOST_INHERITED: usize = 2;
 
 /// Columns of the bar of a run's time.
 const BAR: usize = 24;
@@ -110,7 +112,14 @@ fn head(report: &Report, style: Style) -> String {
     let verdict = lines(&terminal::line(&format!("{word}: {text}")));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let colour = if is_good { "1;32" } else { "1;33" };
-    format!("{machine}{}\n{}{rest}", rounds(&run.progress), style.paint(colour, word))
+    let inherited: Vec<&str> =
+        run.inherited.iter().take(MOST_INHERITED).map(String::as_str).collect();
+    let inherited = match &inherited[..] {
+        [] => String::new(),
+        facts => lines(&terminal::line(&format!("inherited: {}", facts.join("; ")))),
+    };
+    let rounds = rounds(&run.progress);
+    format!("{machine}{rounds}\n{}{rest}{inherited}", style.paint(colour, word))
 }
 
 /// How many rounds are done, and while the run goes on a bar of its time.

@@ -63,6 +63,8 @@ impl Sample {
             ended_by: Ending::Iterations,
             error: None,
             affinity: vec![0, 1],
+            inherited: Default::default(),
+            cpus: None,
             neighbours: None,
             measurements: vec![measurement("iteration", "hop", laps, self.wall_ns)],
             cpu: Some(CpuTime {

@@ -11,7 +11,7 @@ use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{
     BetweenRuns, Comparison, Design, Figures, Pair, Side, Verdict, figures, largest, reference_ns,
 };
-use crate::judge::environment::{Difference, between_machines, same_machine};
+use crate::judge::environment::{Difference, between_machines, of_processes, same_machine};
 use crate::judge::row::{Row, cases_of};
 use crate::manifest::Manifest;
 use crate::show;
@@ -121,10 +121,10 @@ fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
 
 /// Facts that have one value throughout the first group and another throughout the second.
 fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
-    let [first, second] = groups.each_ref().map(|group| &group[0].environment);
-    let mut found = between_machines(first, second);
-    let baselines = groups[0].iter().map(|run| between_machines(&run.environment, second));
-    let candidates = groups[1].iter().map(|run| between_machines(first, &run.environment));
+    let [first, second] = groups.each_ref().map(|group| of_processes(&group[0]));
+    let mut found = between_machines(&first, &second);
+    let baselines = groups[0].iter().map(|run| between_machines(&of_processes(run), &second));
+    let candidates = groups[1].iter().map(|run| between_machines(&first, &of_processes(run)));
     for others in baselines.chain(candidates) {
         found.retain(|difference| others.contains(difference));
     }
