@@ -343,7 +343,7 @@ impl Repeat {
             }
             high.exp_m1()
         };
-        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64));
+        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95));
         Some(Self { runs: others.len(), half: share(0.5), tenth: share(0.9), worst })
     }
 }

@@ -274,14 +274,9 @@ impl Cases {
 
     /// Whether the run shows this reason of a sentence about `case`.
     fn hold(&self, reason: &ReasonSpec, case: &str) -> bool {
-        let Some(over) = &reason.over else {
-            let parts = self.row(case, None).and_then(|row| row.parts);
-            let asleep = parts.and_then(|of| Some((of.waiting_for?, of.elapsed_ns)));
-            return asleep.is_some_and(|(of, all)| of.idle_ns + of.waking_ns > REASON_SHARE * all);
-        };
         let ratio = FigureSpec {
             case: reason.case.clone().unwrap_or_else(|| case.to_owned()),
-            over: Some(over.clone()),
+            over: Some(reason.over.clone()),
             ..FigureSpec::default()
         };
         let interval = self.requested(&ratio).and_then(|row| row.figure?.interval);
@@ -364,9 +359,8 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
 /// build never disagree about its direction.
 const MATTERS: f64 = 1.2;
 
-/// The least ratio to another case, and the least share of an operation's time, that is a reason.
-const REASON: f64 = 2.0;
-const REASON_SHARE: f64 = 0.3;
+/// The least ratio that is a reason: what one case has and the other lacks is a third of its time.
+const REASON: f64 = 1.4;
 
 /// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
 /// then the farthest from the guess, measured from the nearer end of the interval.

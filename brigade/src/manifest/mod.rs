@@ -224,7 +224,7 @@ impl Manifest {
         let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
         let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
         let reasons = self.sentences.iter().filter_map(|of| of.reason.as_ref());
-        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain(&of.over)));
+        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain([&of.over])));
         let impact = self.impact.iter().flat_map(ImpactPlan::kinds).flat_map(|(_, cases)| cases);
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))

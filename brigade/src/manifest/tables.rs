@@ -195,17 +195,16 @@ pub struct SentenceSpec {
     pub reason: Option<ReasonSpec>,
 }
 
-/// The reason for a ratio: that tasks of the case wait for a sleeping CPU, or, with `over`, that
-/// `case`, by default the sentence's, takes twice as long as that one.
+/// The reason for a ratio: that a case takes clearly longer than another.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasonSpec {
     /// The sentence.
     pub text: String,
-    /// The case to divide.
+    /// The case to divide; by default the sentence's.
     pub case: Option<String>,
     /// The case to divide by.
-    pub over: Option<String>,
+    pub over: String,
 }
 
 impl SentenceSpec {

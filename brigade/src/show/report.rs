@@ -169,8 +169,11 @@ fn parts(group: &Group) -> Table {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
         let unit = Unit::of(parts.elapsed_ns);
         let time = |ns: f64| unit.show(ns);
-        // A process uses CPU time; if the kernel's ticks saw none, they are too long.
-        let ticked = |ns: f64| if ns > 0.0 { time(ns) } else { ABSENT.to_owned() };
+        // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.
+        let ticked = |ns: f64| match time(ns) {
+            shown if ["0", "<0.01"].contains(&shown.as_str()) => ABSENT.to_owned(),
+            shown => shown,
+        };
         let reason = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), time);
         let share = |of: Option<f64>, show: fn(f64) -> String| of.map_or(ABSENT.to_owned(), show);
         let of = parts.waiting_for;

@@ -333,6 +333,7 @@ mod tests {
 
     use super::super::fixtures;
     use super::*;
+    use crate::judge::compare::Repeat;
     use crate::judge::report::{RunData, report};
     use crate::manifest::Manifest;
     use crate::store::fixtures::Sample;
@@ -387,6 +388,10 @@ mod tests {
 
     /// Checks what is printed of a run, on the screen and in full.
     fn check(report: &Report) {
+        let is_clear = |of: &Answer| of.ratio.interval.is_some_and(|ends| ends.low >= 1.2);
+        assert!(report.answers.iter().all(is_clear), "{:?}", report.answers);
+        let is_ordered = |of: Repeat| of.half <= of.tenth && of.tenth <= of.worst;
+        assert!(report.run.repeat.is_none_or(is_ordered), "{:?}", report.run.repeat);
         let text = screen(report, "results/run-1", Style::default());
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{}: {text}", text.lines().count());
