@@ -115,6 +115,13 @@ pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
     Ok(saved)
 }
 
+/// Tells somebody at a terminal what takes a while.
+pub fn note(message: &str) {
+    if io::stderr().is_terminal() {
+        warn(message);
+    }
+}
+
 /// Writes one line to standard error, after the program's name.
 pub fn warn(message: &str) {
     // Without standard error, nobody can read the warning.

@@ -44,6 +44,7 @@ impl<'a> Session<'a> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take(output::warn)?;
+        output::note("looking for tools, building guests");
         let capabilities = Capabilities::detect(manifest)?;
         Ok(Self { manifest, capabilities, signals, _lock: lock })
     }
