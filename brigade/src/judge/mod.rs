@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod environment;
 pub mod impact;
+pub mod loads;
 pub mod lost_time;
 pub mod report;
 pub mod row;

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::{Figures, Repeat, reference_ns};
 use super::environment::{changes, of_processes};
+use super::loads::Loads;
 use super::lost_time::LostTime;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
-use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec};
+use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec};
 use crate::store::machines::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
@@ -145,6 +146,9 @@ pub struct Answer {
     pub ratio: Estimate,
     /// The case that is divided.
     pub case: String,
+    /// Whether `{}` is the share of the case's time that the other does not take.
+    #[serde(default)]
+    pub share: bool,
 }
 
 /// The cases that answer one question.
@@ -164,6 +168,12 @@ pub struct Group {
     pub rows: Vec<Row>,
     /// Cases over or minus another.
     pub comparisons: Vec<Row>,
+    /// Sentences that answer the question, from the cases that the run has.
+    pub answers: Vec<Answer>,
+    /// Whether the parts of the time answer it.
+    pub parts: bool,
+    /// Figures by load; `null` if the group has no loads.
+    pub loads: Option<Loads>,
 }
 
 /// A run to report.
@@ -184,7 +194,7 @@ pub struct RunData<'a> {
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
 pub fn report(manifest: &Manifest, run: &RunData) -> Report {
     let cases = Cases::of(manifest, run.saved);
-    let answers = answers(manifest, &cases);
+    let answers = answers(&manifest.sentences, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         run: summary(run, &cases),
@@ -364,8 +374,8 @@ const REASON: f64 = 1.4;
 
 /// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
 /// then the farthest from the guess, measured from the nearer end of the interval.
-fn answers(manifest: &Manifest, cases: &Cases) -> Vec<Answer> {
-    let answers = manifest.sentences.iter().filter_map(|of| {
+fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
+    let answers = sentences.iter().filter_map(|of| {
         let row = cases.requested(&of.ratio())?;
         let ratio = row.figure?;
         let ends = ratio.interval.filter(|ends| ends.low >= MATTERS)?;
@@ -374,7 +384,8 @@ fn answers(manifest: &Manifest, cases: &Cases) -> Vec<Answer> {
         let reason = of.reason.as_ref().filter(|reason| cases.hold(reason, &of.case));
         let text =
             reason.map_or_else(|| of.text.clone(), |reason| format!("{} {}", of.text, reason.text));
-        (surprise > 0.0).then_some((rank, Answer { text, ratio, case: row.case }))
+        let share = of.share;
+        (surprise > 0.0).then_some((rank, Answer { text, ratio, case: row.case, share }))
     });
     let mut answers: Vec<(f64, Answer)> = answers.collect();
     answers.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -404,6 +415,9 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
             note: stated.note.clone(),
             tails: stated.tails,
             comparisons: stated.comparisons.iter().filter_map(|of| cases.requested(of)).collect(),
+            answers: answers(&stated.sentences, cases),
+            parts: stated.parts,
+            loads: Loads::of(manifest, stated, |case| cases.row(case, None)),
             rows: Vec::new(),
         })
         .collect();

@@ -15,8 +15,8 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, Cost, FigureSpec, ImpactPlan, ReasonSpec, ScreenSpec, SentenceSpec, SwitchKind,
-    TaskKind,
+    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, ReasonSpec, ScreenSpec, SentenceSpec,
+    SwitchKind, TaskKind,
 };
 use tables::{Form, Program};
 
@@ -97,6 +97,18 @@ pub struct Group {
     /// Whether the percentiles of single operations answer the question.
     #[serde(default)]
     pub tails: bool,
+    /// Whether the parts of the time answer it.
+    #[serde(default)]
+    pub parts: bool,
+    /// Candidates for the sentences that answer it.
+    #[serde(default)]
+    pub sentences: Vec<SentenceSpec>,
+    /// The loads of a table, such as `8 tasks`, and its lines.
+    #[serde(default)]
+    pub loads: Vec<String>,
+    /// The lines of the table.
+    #[serde(default)]
+    pub lines: Vec<LineSpec>,
 }
 
 impl Manifest {
@@ -223,11 +235,14 @@ impl Manifest {
         let blocks = self.screen.iter().flat_map(|of| &of.blocks);
         let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
         let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
+        let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
+        let of_groups = of_groups.flat_map(|of| [&of.case, &of.over]);
         let reasons = self.sentences.iter().filter_map(|of| of.reason.as_ref());
         let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain([&of.over])));
         let impact = self.impact.iter().flat_map(ImpactPlan::kinds).flat_map(|(_, cases)| cases);
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
+            .chain(of_groups.map(|case| ("sentences", case)))
             .chain(impact.map(|case| ("impact", case)))
             .chain(self.advice.values().flatten().map(|case| ("advice", case)))
     }
@@ -307,11 +322,19 @@ impl Manifest {
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
     }
 
+    /// The cases of a line of a group's table, one for each load.
+    pub fn cases_of(&self, line: &LineSpec) -> Vec<&Case> {
+        let names = expand(&line.case).unwrap_or_default();
+        names.iter().filter_map(|name| self.case(name).ok()).collect()
+    }
+
     /// The pairs of cases that reports compare.
     pub fn partners(&self) -> Vec<[String; 2]> {
         let rows = self.groups.iter().flat_map(|group| &group.comparisons);
         let rows = rows.filter_map(|row| Some([&*row.case, row.other()?]));
-        let sentences = self.sentences.iter().map(|of| [&*of.case, &*of.over]);
+        let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
+        let sentences = self.sentences.iter().chain(of_groups);
+        let sentences = sentences.map(|of| [&*of.case, &*of.over]);
         rows.chain(sentences).map(|pair| pair.map(str::to_owned)).collect()
     }
 }
@@ -508,7 +531,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             ("path =", "needs = [{ command = [] }], path =", ":3: a `command` needs"),
             (
                 "[[group]]",
-                "[impact]\nlowest = 'x'\nhighest = 'fake'\n[[group]]",
+                "[impact]\nsame_cpu = ['x']\nother_cpu = []\nasleep = []\n[[group]]",
                 ": impact: unknown",
             ),
         ] {
@@ -532,6 +555,12 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             let has_default =
                 case.parameters().len() < suite.parsed(&whole).unwrap().parameters().len();
             assert!(has_default || suite.case(&whole).is_ok(), "{whole}");
+        }
+        for group in &suite.groups {
+            for line in &group.lines {
+                let found = suite.cases_of(line).len();
+                assert_eq!(found, group.loads.len(), "{}: {}", group.name, line.text);
+            }
         }
     }
 }

@@ -187,7 +187,11 @@ pub struct SentenceSpec {
     /// The case to divide by.
     pub over: String,
     /// The ratio that a reader would guess.
+    #[serde(default = "same")]
     pub guess: f64,
+    /// Whether `{}` is the share of the case's time that the other does not take.
+    #[serde(default)]
+    pub share: bool,
     /// Whether it comes before others, however unsurprising.
     #[serde(default)]
     pub first: bool,
@@ -205,6 +209,24 @@ pub struct ReasonSpec {
     pub case: Option<String>,
     /// The case to divide by.
     pub over: String,
+}
+
+/// The guess that nothing makes a difference.
+fn same() -> f64 {
+    1.0
+}
+
+/// A line of a group's table: one thing under each load.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineSpec {
+    /// Its name.
+    pub text: String,
+    /// Its cases, one for each load, as alternatives.
+    pub case: String,
+    /// Whether a reader may choose it; the first one is what most have.
+    #[serde(default)]
+    pub choice: bool,
 }
 
 impl SentenceSpec {

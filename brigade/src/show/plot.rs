@@ -9,6 +9,7 @@ use super::report::estimated;
 use super::scale::Scale;
 use super::screen::cases;
 use super::svg::{Anchor, Picture, cut, disc, group as element, line, rectangle, text};
+use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
@@ -83,7 +84,7 @@ pub fn group(group: &Group) -> Vec<Picture> {
     rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
     let (sizes, times): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
-    let mut pictures = curves(&times);
+    let mut pictures = curves(&times, group.loads.as_ref());
     let operations: BTreeSet<&str> = times.iter().map(|row| &*row.operation).collect();
     let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
     if times.len() > 1 && pictures.is_empty() {
@@ -219,7 +220,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
 type Line<'a> = Vec<(f64, &'a Row)>;
 
 /// A curve for each number, such as the number of tasks, in which at least three cases differ.
-fn curves(rows: &[&Row]) -> Vec<Picture> {
+fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
     let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
     let of = |name: &String| {
         let mut lines = BTreeMap::<String, Line>::new();
@@ -231,7 +232,7 @@ fn curves(rows: &[&Row]) -> Vec<Picture> {
         }
         let mut lines: Vec<Line> = lines.into_values().filter(|line| line.len() >= 3).collect();
         lines.iter_mut().for_each(|line| line.sort_by(|(one, _), (other, _)| one.total_cmp(other)));
-        curve(name, &lines)
+        curve(name, &lines, named)
     };
     names.into_iter().filter_map(of).collect()
 }
@@ -258,7 +259,7 @@ fn distinctions(rows: &[&Row], except: &str) -> Vec<String> {
     rows.iter().map(distinction).collect()
 }
 
-fn curve(parameter: &str, lines: &[Line]) -> Option<Picture> {
+fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
     const TOP: f64 = 32.0;
     const HEIGHT: f64 = 300.0;
     const ROOM: f64 = 15.0;
@@ -291,7 +292,12 @@ fn curve(parameter: &str, lines: &[Line]) -> Option<Picture> {
     let names = distinctions(&ends, parameter);
     let mut legend = Vec::new();
     for (index, (of, name)) in lines.iter().zip(names).enumerate() {
-        let letter = char::from(b'A' + (index % 26) as u8).to_string();
+        // Those of a table are the same in every run.
+        let of_table = named
+            .and_then(|of| of.lines.iter().find(|line| line.cases.contains(&ends[index].case)));
+        let letter = of_table.map_or(char::from(b'A' + (index % 26) as u8), |line| line.letter);
+        let name = of_table.map_or(name, |line| line.label.clone());
+        let letter = letter.to_string();
         let places: Vec<(f64, f64)> =
             of.iter().map(|(number, row)| (across(*number), at(row))).collect();
         let mut elements: String =

@@ -2,11 +2,12 @@
 
 use super::page::{ABSENT, Block, Table};
 use super::quantity::{
-    Unit, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
+    Unit, duration, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
     times as in_words,
 };
-use super::screen::{answers, cases, machine};
+use super::screen::{answer, answers, cases, machine};
 use super::verdict::{Verdict, next_run, verdict};
+use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::statistics::Estimate;
@@ -76,6 +77,8 @@ fn part(part: &Part) -> Vec<Block> {
 fn group(group: &Group) -> Vec<Block> {
     let tables = [times(group), comparisons(group), parts(group), memory(group)];
     let mut page = vec![Block::Heading(2, group.question.clone())];
+    page.extend(group_answers(group).into_iter().map(Block::Paragraph));
+    page.extend(group.loads.as_ref().map(|loads| Block::Table(loads_table(loads))));
     page.extend(group.note.clone().map(Block::Paragraph));
     page.push(Block::Plots(group.name.clone()));
     page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
@@ -159,9 +162,57 @@ pub fn comparisons(group: &Group) -> Table {
     table
 }
 
+/// The sentences that answer a group's question.
+pub fn group_answers(group: &Group) -> Vec<String> {
+    let advice = group.loads.as_ref().and_then(|loads| loads.advice.as_ref()).map(advised);
+    advice.into_iter().chain(group.answers.iter().map(answer)).collect()
+}
+
+/// Which line of a table to choose.
+fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> String {
+    let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
+        return format!("Keep {usual}: under no load is another clearly cheaper.");
+    };
+    let by = in_words(ratio.value);
+    match depends {
+        true => format!(
+            "It depends on the load: with {load} {usual} takes {by} as long as {better}, with another \
+             load {better} is the slower one."
+        ),
+        false => format!(
+            "Use {better}: with {load} {usual} takes {by} as long, and under no load is it clearly cheaper."
+        ),
+    }
+}
+
+/// Figures by load, with factors to the cheapest; sorted by the last load.
+pub fn loads_table(of: &Loads) -> Table {
+    let columns = of.loads.iter().map(|load| format!("|>{load}|>×")).collect::<String>();
+    let mut table = Table::of(&format!("|one acquisition{columns}"));
+    let value = |line: &LoadLine, at: usize| {
+        line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |of| of.value)
+    };
+    let best = |at| of.lines.iter().map(|line| value(line, at)).fold(f64::INFINITY, f64::min);
+    let last = of.loads.len().saturating_sub(1);
+    let mut lines: Vec<&LoadLine> = of.lines.iter().collect();
+    lines.sort_by(|one, other| value(one, last).total_cmp(&value(other, last)));
+    for line in lines {
+        let mut cells = vec![line.letter.to_string(), line.label.clone()];
+        for at in 0..of.loads.len() {
+            let figure = value(line, at);
+            cells.extend(match figure.is_finite() {
+                true => [duration(figure), factor(figure / best(at))],
+                false => [ABSENT.to_owned(), String::new()],
+            });
+        }
+        table.push(cells);
+    }
+    table
+}
+
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
-fn parts(group: &Group) -> Table {
+pub fn parts(group: &Group) -> Table {
     let headings = "where the time goes||>elapsed|>user|>kernel|>waiting|>asleep|>waking|>queued|\
                     >overlap|>cross|>idle/op|>ipi/op";
     let mut table = Table::of(headings);

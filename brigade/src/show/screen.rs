@@ -5,7 +5,8 @@
 use harness::terminal;
 
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief_ticks, bytes, duration, factor, range, times};
+use super::quantity::{brief_ticks, bytes, duration, factor, percent, range, times};
+use super::report::{group_answers, loads_table, parts};
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Answer, Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{Quantity, Row, TaskKind};
@@ -195,11 +196,28 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     }
     let cheapest = rows.iter().map(|row| value(row)).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    let room = room.saturating_sub(4 + note.lines().count()).max(2);
+    let said: String = group_answers(group).iter().map(|of| lines(&terminal::line(of))).collect();
+    let mut table = match &group.loads {
+        Some(loads) => loads_table(loads).text(),
+        None if group.parts => parts(group).text(),
+        None => String::new(),
+    };
+    let question = lines(&terminal::line(&group.question));
+    let whole = format!("\n{question}{said}\n{table}\n{note}");
+    let fits = whole.lines().count() <= room;
+    if group.loads.is_some() && fits {
+        return whole;
+    }
+    // Next to other groups there is room for rows only.
+    if !fits {
+        table.clear();
+    }
+    let below = note.lines().count() + said.lines().count() + table.lines().count();
+    let room = room.saturating_sub(4 + below).max(2);
     let axis = Axis::of(rows.iter().copied());
     let unit =
         rows.iter().find(|row| row.figure.is_some()).map_or(Quantity::default(), |of| of.unit);
-    let mut text = format!("\n{}", lines(&terminal::line(&group.question)));
+    let mut text = format!("\n{question}{said}");
     text += &heading("", axis.as_ref(), unit);
     let shown_row = |row: &&Row| {
         let by = row.figure.map_or(String::new(), |of| factor(of.value / cheapest));
@@ -214,6 +232,9 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     text.extend((0..shown).map(|index| rows[step(index)].as_str()));
     if shown < all {
         text += &format!("  and {} more: brigade report --full\n", all - shown);
+    }
+    if !table.is_empty() {
+        text += &format!("\n{table}");
     }
     text + &note
 }
@@ -298,8 +319,9 @@ impl Axis {
 }
 
 /// A sentence with its ratio.
-fn answer(Answer { text, ratio, .. }: &Answer) -> String {
-    text.replacen("{}", &times(ratio.value), 1)
+pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
+    let words = if *share { percent(1.0 - 1.0 / ratio.value) } else { times(ratio.value) };
+    text.replacen("{}", &words, 1)
 }
 
 /// What the screen's sentences are, without the room of the screen.

@@ -1,0 +1,158 @@
+//! A table of figures by load, such as those of locks by the number of tasks, and the line to choose.
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{Quantity, Row};
+use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, ratio};
+use crate::manifest::{Group, Manifest};
+
+/// The least factor, at the nearer end of its interval, for which one would choose another line.
+const MATTERS: f64 = 1.2;
+
+/// Figures by load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Loads {
+    /// The loads.
+    pub loads: Vec<String>,
+    /// The lines, in the order of their letters.
+    pub lines: Vec<LoadLine>,
+    /// Which line to choose; `null` without the first one.
+    pub advice: Option<LoadAdvice>,
+}
+
+/// One thing under each load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LoadLine {
+    /// Its letter, the same in every run.
+    pub letter: char,
+    /// Its name.
+    pub label: String,
+    /// Its case under each load.
+    pub cases: Vec<String>,
+    /// Its figure under each load; `null` if not measured.
+    pub figures: Vec<Option<Estimate>>,
+}
+
+/// The line to choose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LoadAdvice {
+    /// The line that most have.
+    pub usual: String,
+    /// The line that is clearly cheaper than it under a load; `null` if none is.
+    pub better: Option<String>,
+    /// That load.
+    pub load: String,
+    /// How many times as long the usual one takes under it.
+    pub ratio: Option<Estimate>,
+    /// Whether the usual line is clearly cheaper than that one under another load.
+    pub depends: bool,
+}
+
+impl Loads {
+    /// The table of a group; `row` finds the row of a case. `None` if the run has none of its cases.
+    pub fn of<'a>(
+        manifest: &Manifest,
+        group: &Group,
+        row: impl Fn(&str) -> Option<&'a Row>,
+    ) -> Option<Self> {
+        let mut choices = Vec::new();
+        let lines = group.lines.iter().zip('A'..).filter_map(|(line, letter)| {
+            let cases = manifest.cases_of(line);
+            let cases: Vec<String> = cases.into_iter().map(|case| case.name.clone()).collect();
+            let rows: Vec<Option<&Row>> = cases.iter().map(|case| row(case)).collect();
+            let figures: Vec<_> = rows.iter().map(|row| row.and_then(|row| row.figure)).collect();
+            if line.choice {
+                choices.push((line.text.clone(), rows));
+            }
+            let label = line.text.clone();
+            let is_measured = figures.iter().any(Option::is_some);
+            is_measured.then_some(LoadLine { letter, label, cases, figures })
+        });
+        let lines: Vec<LoadLine> = lines.collect();
+        let advice = advice(&group.loads, &choices);
+        (!lines.is_empty()).then(|| Self { loads: group.loads.clone(), lines, advice })
+    }
+}
+
+/// Compares the first choice with the others under each load.
+fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<LoadAdvice> {
+    let ((usual, rows), others) = choices.split_first()?;
+    rows.iter().flatten().next()?.figure?;
+    let over = |one: Option<&Row>, other: Option<&Row>| {
+        let [one, other] = [one?, other?];
+        let sides = [one, other].map(Row::by_round);
+        let is_time = one.unit == Quantity::Nanoseconds;
+        ratio(&sides[0], &sides[1], CONFIDENCE, Rounds::Dependent).filter(|_| is_time)
+    };
+    let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |Interval { low, .. }| low);
+    let mut best: Option<(f64, usize, usize, Estimate)> = None;
+    for (at, (_, other)) in others.iter().enumerate() {
+        for load in 0..rows.len().min(other.len()).min(loads.len()) {
+            let Some(ratio) = over(rows[load], other[load]) else { continue };
+            let by = nearer_end(&ratio);
+            if by >= MATTERS && best.is_none_or(|(most, ..)| by > most) {
+                best = Some((by, at, load, ratio));
+            }
+        }
+    }
+    let Some((_, at, load, ratio)) = best else {
+        let (better, load, ratio, depends) = (None, String::new(), None, false);
+        return Some(LoadAdvice { usual: usual.clone(), better, load, ratio, depends });
+    };
+    let (better, other) = &others[at];
+    let back = rows.iter().zip(other).filter_map(|(one, other)| over(*other, *one));
+    Some(LoadAdvice {
+        usual: usual.clone(),
+        better: Some(better.clone()),
+        load: loads[load].clone(),
+        ratio: Some(ratio),
+        depends: back.into_iter().any(|ratio| nearer_end(&ratio) >= MATTERS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::row::{Process, ProcessOutcome};
+
+    /// A row of this many nanoseconds in 20 rounds, give or take a hundredth.
+    fn row(ns: f64) -> Row {
+        let process = |round: u32| Process {
+            round,
+            started_at: String::new(),
+            outcome: ProcessOutcome::Used,
+            value: Some(ns * (1.0 + 0.01 * f64::from(round % 3))),
+        };
+        Row {
+            figure: Estimate::of(&[ns]),
+            processes: (1..=20).map(process).collect(),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn another_is_advised_only_where_it_is_clearly_cheaper() {
+        let loads = ["1 task", "8 tasks"].map(str::to_owned);
+        for (other, better, load, depends) in [
+            ([100.0, 100.0], None, "", false),
+            ([90.0, 95.0], None, "", false),
+            ([105.0, 50.0], Some("other"), "8 tasks", false),
+            ([200.0, 50.0], Some("other"), "8 tasks", true),
+        ] {
+            let [usual, other] = [[100.0, 100.0], other].map(|of| of.map(row));
+            let of = |rows: &'static str, of: &[Row; 2]| (rows.to_owned(), of.clone());
+            let sides = [of("usual", &usual), of("other", &other)];
+            let choices = sides
+                .each_ref()
+                .map(|(name, rows)| (name.clone(), rows.iter().map(Some).collect()));
+            let found = advice(&loads, &choices).unwrap();
+            assert_eq!(
+                (found.better.as_deref(), &*found.load, found.depends),
+                (better, load, depends)
+            );
+        }
+    }
+}
