@@ -6,11 +6,6 @@ use harness::flags::name;
 use harness::hand_over::Reach;
 use harness::placement::Placement;
 
-/// The longest message, in bytes.
-const LONGEST_MESSAGE: u64 = 16 << 20;
-/// The longest message that one thread writes before it reads it, in bytes.
-const LONGEST_ALONE: u64 = 64 << 10;
-
 /// Time two threads or processes that hand over to each other in turn.
 ///
 /// One iteration is a round trip: the driver hands over to its partner and
@@ -27,11 +22,6 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Reach::Thread)]
     pub kind: Reach,
 
-    /// Bytes per hand-over through pipe or socketpair
-    #[arg(long, value_name = "BYTES", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=LONGEST_MESSAGE))]
-    pub message: u64,
-
     /// Let one thread write, then read, with pipe, socketpair or eventfd: the
     /// same calls without a switch
     #[arg(long = "self")]
@@ -47,9 +37,9 @@ pub struct Flags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
-    /// A message through a pipe, one for each direction
+    /// A byte through a pipe, one for each direction
     Pipe,
-    /// A message through a pair of Unix stream sockets
+    /// A byte through a pair of Unix stream sockets
     #[value(name = "socketpair")]
     SocketPair,
     /// A kernel event counter, one for each direction
@@ -72,11 +62,6 @@ pub enum Via {
 }
 
 impl Via {
-    /// Whether a hand-over carries a message of any length.
-    fn carries_messages(self) -> bool {
-        matches!(self, Self::Pipe | Self::SocketPair)
-    }
-
     fn crosses_processes(self) -> bool {
         !matches!(self, Self::Park | Self::Channel | Self::Rendezvous)
     }
@@ -87,20 +72,16 @@ impl Flags {
     /// µs, and one if a hand-over takes a microsecond or more.
     pub fn batch(&self) -> u64 {
         match self.via {
-            _ if self.alone && self.message <= libc::PIPE_BUF as u64 => 32,
+            _ if self.alone => 32,
             Via::Spin => 128,
             Via::Yield => 16,
             _ => 1,
         }
     }
 
-    /// Switches per hand-over, if certain.
-    pub fn claim(&self) -> Option<f64> {
-        match self.via {
-            via if self.alone || via == Via::Spin => Some(0.0),
-            _ if self.message > libc::PIPE_BUF as u64 => None,
-            _ => Some(1.0),
-        }
+    /// Switches per hand-over.
+    pub fn claim(&self) -> f64 {
+        if self.alone || self.via == Via::Spin { 0.0 } else { 1.0 }
     }
 
     /// Refuses flags that contradict one another or the available CPUs.
@@ -108,15 +89,11 @@ impl Flags {
     /// # Errors
     /// [`UsageError`], with an alternative.
     pub fn check(&self, placement: &Placement) -> Result<(), UsageError> {
-        let Self { via, kind, message, alone, .. } = *self;
+        let Self { via, kind, alone, .. } = *self;
         let named = name(&via);
         let one_cpu = placement.cpus().len() == 1;
-        let is_io = via.carries_messages() || via == Via::EventFd;
-        let wrong = if message != 1 && !via.carries_messages() {
-            format!(
-                "--message {message}: --via {named} carries no message; choose pipe or socketpair"
-            )
-        } else if kind == Reach::Process && !via.crosses_processes() {
+        let is_io = matches!(via, Via::Pipe | Via::SocketPair | Via::EventFd);
+        let wrong = if kind == Reach::Process && !via.crosses_processes() {
             format!(
                 "--kind process: --via {named} works inside one process; choose pipe, socketpair, \
                  eventfd, condvar, futex, spin or yield"
@@ -127,10 +104,6 @@ impl Flags {
             )
         } else if alone && kind == Reach::Process {
             "--self: one thread does all, so omit --kind".into()
-        } else if alone && message > LONGEST_ALONE {
-            format!(
-                "--message {message}: with --self, at most {LONGEST_ALONE}, which fits into a pipe"
-            )
         } else if via == Via::Spin && one_cpu {
             "--via spin needs two CPUs: on one, each would spin until the scheduler stops it; \
             choose --placement spread, or widen --cpus"

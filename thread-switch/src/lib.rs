@@ -8,8 +8,7 @@
 //!
 //! What is counted: a hand-over by a blocking mechanism is one context switch, and so is one by
 //! `yield`; `spin` makes none. The claim is checked against the kernel's count, of both processes
-//! if there are two. A message longer than the kernel writes in one piece may take several
-//! switches, so it makes no claim.
+//! if there are two.
 //!
 //! Known biases: a hand-over includes its system calls or atomics; for I/O, `--self` measures that
 //! cost alone. Under free placement the kernel decides in every process whether the two share a
@@ -27,8 +26,7 @@ use std::sync::mpsc;
 
 use anyhow::Context as _;
 use harness::hand_over::{
-    Channel, Futex, Message, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves,
-    shared_monitor,
+    Channel, Futex, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves, shared_monitor,
 };
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, Spec};
@@ -47,23 +45,19 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         Reach::Process => Kind::Process,
     };
     let load = Some(flags.work.into());
-    Ok(Spec { switches: flags.claim(), spread: !flags.alone, load, kind, ..SPEC })
+    Ok(Spec { switches: Some(flags.claim()), spread: !flags.alone, load, kind, ..SPEC })
 }
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let trips = RoundTrips { per_lap: flags.batch(), work: flags.work.work() };
-    let ends = |(reader, writer): (File, File)| {
-        let message = |file| Message::new(file, flags.message as usize);
-        (message(reader), message(writer))
-    };
     let kind = flags.kind;
-    let alone = |channel: Channel| measure_alone(bench, trips, channel.open().map(ends));
+    let alone = |channel: Channel| measure_alone(bench, trips, channel.open());
     match flags.via {
         Via::Pipe if flags.alone => alone(Channel::Pipe),
         Via::SocketPair if flags.alone => alone(Channel::SocketPair),
         Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
-        Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open().map(ends))),
-        Via::SocketPair => switch(kind, trips, bench, sockets(ends)),
+        Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open())),
+        Via::SocketPair => switch(kind, trips, bench, sockets()),
         Via::EventFd => switch(kind, trips, bench, twice(eventfd)),
         Via::Condvar => switch(kind, trips, bench, twice(|| shared_monitor(kind))),
         Via::Futex => switch(kind, trips, bench, halves(|| Futex::of(kind), kind)),
@@ -76,10 +70,9 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 }
 
 /// One pair of connected sockets, used in both directions.
-fn sockets<T>(ends: impl Fn((File, File)) -> (T, T)) -> io::Result<[(T, T); 2]> {
+fn sockets() -> io::Result<[(File, File); 2]> {
     let (driver, partner) = Channel::SocketPair.open()?;
-    let (there, back) = (partner.try_clone()?, driver.try_clone()?);
-    Ok([ends((there, driver)), ends((back, partner))])
+    Ok([(partner.try_clone()?, driver.try_clone()?), (driver, partner)])
 }
 
 fn swapped<S, R>((sender, receiver): (S, R)) -> (R, S) {

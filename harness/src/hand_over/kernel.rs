@@ -84,36 +84,6 @@ impl Sink for File {
     }
 }
 
-/// One end of a stream of fixed-length messages; the first byte is the token. Messages longer than
-/// the kernel's buffer travel in pieces, while the other end reads.
-#[derive(Debug)]
-pub struct Message {
-    file: File,
-    bytes: Vec<u8>,
-}
-
-impl Message {
-    /// An end for messages of this length in bytes.
-    pub fn new(file: File, length: usize) -> Self {
-        Self { file, bytes: vec![b'.'; length] }
-    }
-}
-
-impl Source for Message {
-    #[inline]
-    fn receive(&mut self) -> io::Result<Option<u8>> {
-        Ok(fill(&self.file, &mut self.bytes)?.then_some(self.bytes[0]))
-    }
-}
-
-impl Sink for Message {
-    #[inline]
-    fn send(&mut self, token: u8) -> io::Result<()> {
-        self.bytes[0] = token;
-        write(&self.file, &self.bytes)
-    }
-}
-
 /// Added to an event counter with a token, whose value is in the lowest byte.
 const TOKEN: u64 = 1 << 8;
 /// Added to it when the sink closes.

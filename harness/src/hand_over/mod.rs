@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 use anyhow::Context as _;
 
-pub use kernel::{Channel, Message, eventfd};
+pub use kernel::{Channel, eventfd};
 pub use memory::{Futex, Park, Spin, Waiting, Yield, futex, halves, place};
 pub use monitor::{monitor, shared_monitor};
 
