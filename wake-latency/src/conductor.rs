@@ -1,4 +1,4 @@
-//! Sleepers and wakers of one run, and the thread that conducts it.
+//! Sleepers and the waker of one run, and the thread that conducts it.
 
 use std::future::Future;
 use std::io;
@@ -50,12 +50,12 @@ pub trait Wait: Send {
     ) -> impl Future<Output = io::Result<Option<WakeUp>>> + Send;
 }
 
-/// A sleeper's or waker's counts in a round.
+/// A sleeper's or the waker's counts in a round.
 #[derive(Debug, Default)]
 pub struct Tally {
     late: Option<Lateness>,
     laps: Vec<Vec<Stop>>,
-    /// Calls that their waker reached after their time.
+    /// Calls that the waker reached after their time.
     called_late: u64,
 }
 
@@ -128,40 +128,34 @@ impl<B: Bell> Conductor<B> {
         Self { flags: flags.clone(), bench: bench.clone(), calls }
     }
 
-    /// Runs all rounds, with wakers if there are any, and ends the run.
+    /// Runs all rounds, with a waker if there are calls to make, and ends the run.
     ///
     /// # Errors
-    /// If a waker cannot be created, a task or waker fails, or wake-ups are missing; those of
+    /// If the waker cannot be created, a task or the waker fails, or wake-ups are missing; those of
     /// `--command`.
     pub fn conduct(&self, mut crew: Crew<Tally>) -> anyhow::Result<()> {
-        let count = self.flags.wakers() as usize;
         thread::scope(|scope| {
             // Any failure here drops the crew, which ends all tasks.
-            let mut wakers = Vec::with_capacity(count);
-            for number in 0..count {
-                let member = crew.member();
-                let builder = Builder::new().stack_size(STACK_BYTES);
-                let waker = builder.spawn_scoped(scope, move || self.wake(number, count, member));
-                wakers.push(
-                    waker.map_err(|error| {
-                        failure::creating(format_args!("waker {number}"), error)
-                    })?,
-                );
-            }
-            let driven = block_on(self.drive(&mut crew, count));
+            let member = (!self.calls.is_empty()).then(|| crew.member());
+            let builder = Builder::new().stack_size(STACK_BYTES);
+            let waker = member.map(|member| builder.spawn_scoped(scope, || self.wake(member)));
+            let waker = waker
+                .transpose()
+                .map_err(|error| failure::creating(format_args!("the waker"), error))?;
+            let driven = block_on(self.drive(&mut crew));
             let observed = driven.and_then(|()| self.bench.observe());
             drop(crew);
-            wakers.into_iter().enumerate().try_for_each(joined).and(observed)
+            waker.map_or(Ok(()), joined).and(observed)
         })
     }
 
-    async fn drive(&self, crew: &mut Crew<Tally>, wakers: usize) -> anyhow::Result<()> {
+    async fn drive(&self, crew: &mut Crew<Tally>) -> anyhow::Result<()> {
         let rounds = self.bench.rounds(Some(self.flags.rate));
-        for round in rounds.announced_to(self.bench.tasks() + wakers).traced(1, MOST_TRACED) {
+        for round in rounds.announced_to(self.bench.tasks() + 1).traced(1, MOST_TRACED) {
             let tallies = crew.run(&round).await?;
             match round.purpose {
                 Purpose::Warmup => round.finish(Vec::new(), None)?,
-                Purpose::Measured => self.report(&round, tallies, wakers)?,
+                Purpose::Measured => self.report(&round, tallies)?,
                 Purpose::Traced => round.finish_traced(tallies.into_iter().flat_map(|of| of.laps)),
             }
         }
@@ -169,10 +163,10 @@ impl<B: Bell> Conductor<B> {
     }
 
     /// Stores the sleepers' measurements. Threads claim a switch for each time that a sleeper or
-    /// waker waited.
-    fn report(&self, round: &Round, tallies: Vec<Tally>, wakers: usize) -> anyhow::Result<()> {
+    /// the waker waited.
+    fn report(&self, round: &Round, tallies: Vec<Tally>) -> anyhow::Result<()> {
         let late = tallies.iter().map(|tally| tally.called_late).sum();
-        let called_late = (wakers > 0).then_some(late);
+        let called_late = (!self.calls.is_empty()).then_some(late);
         let sum = Lateness::sum("wake-up", tallies.into_iter().filter_map(|tally| tally.late));
         let (wake_ups, missed) = (sum.from_due.count(), sum.missed);
         if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
@@ -184,26 +178,21 @@ impl<B: Bell> Conductor<B> {
         round.finish(vec![sum.from_due, sum.from_call], Some(kept))
     }
 
-    /// The main function of waker `number`.
-    fn wake(&self, number: usize, wakers: usize, mut member: Member<Tally>) -> io::Result<()> {
-        let calls = Mine(self.calls.iter().skip(number).step_by(wakers).collect());
-        self.bench.placement().pin(number)?;
+    /// The waker's main function.
+    fn wake(&self, mut member: Member<Tally>) -> io::Result<()> {
+        let end = EndOfCalls(&self.calls);
+        self.bench.placement().pin(0)?;
         clock::be_punctual()?;
-        calls.0.iter().for_each(|calls| calls.begin());
+        self.calls.iter().for_each(Calls::begin);
         while let Some(part) = block_on(member.next()) {
             let (round, mut called_late) = (&*part.round, 0);
-            let tasks = self.bench.tasks() as u64;
-            for wake_up in 0..round.most() {
-                let task = (wake_up % tasks) as usize;
-                if task % wakers != number {
-                    continue;
-                }
+            for (wake_up, calls) in (0..round.most()).zip(self.calls.iter().cycle()) {
                 let Some(reached) = round.sleep_until(round.due_ns(wake_up))? else { break };
                 called_late += u64::from(!reached.waited);
-                self.calls[task].make(round);
+                calls.make(round);
             }
             if round.is_over() {
-                calls.close();
+                end.close();
             }
             part.finish(Tally { called_late, ..Tally::default() });
         }
@@ -211,25 +200,25 @@ impl<B: Bell> Conductor<B> {
     }
 }
 
-/// The calls of one waker to its sleepers, which do not wait for it when it has ended.
-struct Mine<'a, B: Bell>(Vec<&'a Calls<B>>);
+/// Ends the calls when the waker has ended: the sleepers do not wait for it.
+struct EndOfCalls<'a, B: Bell>(&'a [Calls<B>]);
 
-impl<B: Bell> Mine<'_, B> {
+impl<B: Bell> EndOfCalls<'_, B> {
     fn close(&self) {
-        self.0.iter().for_each(|calls| calls.close());
+        self.0.iter().for_each(Calls::close);
     }
 }
 
-impl<B: Bell> Drop for Mine<'_, B> {
+impl<B: Bell> Drop for EndOfCalls<'_, B> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// Waits for a waker.
-fn joined((number, waker): (usize, ScopedJoinHandle<'_, io::Result<()>>)) -> anyhow::Result<()> {
+/// Waits for the waker.
+fn joined(waker: ScopedJoinHandle<'_, io::Result<()>>) -> anyhow::Result<()> {
     match waker.join() {
-        Ok(result) => result.with_context(|| format!("waker {number} failed")),
-        Err(panic) => Err(anyhow!("waker {number} panicked: {}", panic_text(&*panic))),
+        Ok(result) => result.context("the waker failed"),
+        Err(panic) => Err(anyhow!("the waker panicked: {}", panic_text(&*panic))),
     }
 }

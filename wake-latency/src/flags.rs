@@ -10,7 +10,7 @@ pub const STACK_BYTES: usize = 256 << 10;
 /// The most wake-ups per second: one each microsecond.
 const MOST_RATE: i64 = 1_000_000;
 
-/// The most wakers, hogs and greedy tasks.
+/// The most hogs and greedy tasks.
 const MOST_BESIDE: i64 = 1024;
 
 /// The longest time that a greedy task computes, in microseconds.
@@ -34,10 +34,6 @@ pub struct Flags {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
     pub rate: u32,
-
-    /// Threads that wake sleepers, each its share of them [default: 1]
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=MOST_BESIDE))]
-    pub wakers: Option<u32>,
 
     /// Processes that only use CPU time, next to the tasks
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -68,47 +64,24 @@ pub enum Source {
 }
 
 impl Flags {
-    /// The number of wakers.
-    pub fn wakers(&self) -> u32 {
-        match self.source {
-            Source::Timer => 0,
-            Source::Futex | Source::Waker => self.wakers.unwrap_or(1),
-        }
-    }
-
     /// Refuses flags that contradict one another.
     ///
     /// # Errors
     /// [`UsageError`], with an alternative.
-    pub fn check(&self, tasks: u32) -> Result<(), UsageError> {
-        let refuse = |reason: String| Err(UsageError(reason));
-        let runtime = self.runtime.runtime;
-        match (self.source, runtime) {
+    pub fn check(&self) -> Result<(), UsageError> {
+        Err(UsageError(match (self.source, self.runtime.runtime) {
             (Source::Waker, RuntimeKind::Threads) => {
-                return refuse("--source waker: a thread has none; choose futex or timer".into());
+                "--source waker: a thread has none; choose futex or timer".into()
             }
             (Source::Futex | Source::Timer, RuntimeKind::AsyncExecutor) => {
-                return refuse(
-                    "--runtime async-executor: its tasks only have a waker; choose --source waker"
-                        .into(),
-                );
+                "--runtime async-executor: its tasks only have a waker; choose --source waker"
+                    .into()
             }
-            (Source::Futex, kind) if kind != RuntimeKind::Threads => {
-                return refuse(format!(
-                    "--source futex: tasks of {} do not wait for one; choose waker or timer",
-                    name(&kind)
-                ));
-            }
-            _ => {}
-        }
-        match self.wakers {
-            Some(wakers) if self.source == Source::Timer => refuse(format!(
-                "--wakers {wakers}: with --source timer each sleeper wakes itself; omit it"
-            )),
-            Some(wakers) if wakers > tasks => refuse(format!(
-                "--wakers {wakers}: each needs its own sleeper, but there are {tasks}; raise --tasks"
-            )),
-            _ => Ok(()),
-        }
+            (Source::Futex, kind) if kind != RuntimeKind::Threads => format!(
+                "--source futex: tasks of {} do not wait for one; choose waker or timer",
+                name(&kind)
+            ),
+            _ => return Ok(()),
+        }))
     }
 }

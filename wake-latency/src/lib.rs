@@ -7,8 +7,8 @@
 //! omission), and none is omitted.
 //!
 //! With `timer` each sleeper waits for its times: a thread in `clock_nanosleep`, an async task in
-//! tokio's `sleep_until`. With `futex` and `waker` M threads wait for them instead, in
-//! `clock_nanosleep` without timer slack, and wake the sleeper: a thread with the system call
+//! tokio's `sleep_until`. With `futex` and `waker` another thread waits for them, in
+//! `clock_nanosleep` without timer slack, and wakes the sleeper: a thread with the system call
 //! futex, a task with its `std::task::Waker`. The waker's own delay is part of the latency;
 //! `from_call` is the time from the call only.
 //!
@@ -52,10 +52,11 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    flags.check(launch.tasks)?;
+    flags.check()?;
     // A tokio task has a driver in a thread.
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
-    let others = flags.wakers() + if is_thread { flags.greedy } else { 1 };
+    let waker = u32::from(flags.source != Source::Timer);
+    let others = waker + if is_thread { flags.greedy } else { 1 };
     Ok(Spec {
         kind: flags.runtime.runtime.task(),
         threads: flags.runtime.threads(launch.cpus())? + u64::from(others),

@@ -10,15 +10,16 @@ use async_executor::LocalExecutor;
 use futures::executor::block_on;
 use futures::task::AtomicWaker;
 use harness::async_tasks::caught;
-use harness::rounds::{Crew, Round};
-use harness::runtime::{AsyncRuntime, join, spawn};
+use harness::rounds::{Crew, Member, Round};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::threads::{TaskError, root_cause};
 use harness::{Bench, RuntimeKind, clock, failure};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::calls::{Calls, WakeUp};
-use crate::conductor::{Conductor, Wait, greedy, sleeper};
+use crate::conductor::{Conductor, Tally, Wait, greedy, sleeper};
 use crate::flags::{Flags, STACK_BYTES};
 
 /// The longest sleep between two checks of whether the round is over.
@@ -53,39 +54,6 @@ impl Wait for Called {
     }
 }
 
-/// Creates tasks.
-trait Spawner {
-    /// Starts task `number`, and returns its result.
-    fn start(
-        &self,
-        number: usize,
-        body: impl Future<Output = io::Result<()>> + Send + 'static,
-    ) -> impl Future<Output = anyhow::Result<()>> + Send;
-}
-
-/// A runtime of tokio.
-impl Spawner for RuntimeKind {
-    fn start(
-        &self,
-        number: usize,
-        body: impl Future<Output = io::Result<()>> + Send + 'static,
-    ) -> impl Future<Output = anyhow::Result<()>> + Send {
-        let task = spawn(*self, body);
-        async move { join(number, task).await?.context("sleeping") }
-    }
-}
-
-impl Spawner for &LocalExecutor<'static> {
-    fn start(
-        &self,
-        number: usize,
-        body: impl Future<Output = io::Result<()>> + Send + 'static,
-    ) -> impl Future<Output = anyhow::Result<()>> + Send {
-        let task = self.spawn(caught(body));
-        async move { task.await.map_err(|error| error.of_task(number)) }
-    }
-}
-
 /// Measures tasks that sleep until their times.
 ///
 /// # Errors
@@ -93,8 +61,9 @@ impl Spawner for &LocalExecutor<'static> {
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
     let (now, now_ns) = (Instant::now(), clock::now());
-    let conductor = Conductor::new(flags, bench, 0);
-    runtime.drive(measure(conductor, flags.runtime.runtime, move |_| Timer(now, now_ns)))
+    let (conductor, kind) = (Conductor::new(flags, bench, 0), flags.runtime.runtime);
+    let start = move |task| outcome(spawn(kind, task));
+    runtime.drive(measure(conductor, start, live, move |_| Timer(now, now_ns)))
 }
 
 /// Measures tasks that a thread wakes.
@@ -108,31 +77,51 @@ pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match flags.runtime.runtime {
         RuntimeKind::AsyncExecutor => {
             let executor = LocalExecutor::new();
-            block_on(executor.run(measure(conductor, &executor, wait)))
+            let start = |task| executor.spawn(caught(task));
+            block_on(executor.run(measure(conductor, start, live, wait)))
         }
-        kind => AsyncRuntime::start(flags.runtime, bench)?.drive(measure(conductor, kind, wait)),
+        kind => {
+            let start = move |task| outcome(spawn(kind, task));
+            AsyncRuntime::start(flags.runtime, bench)?.drive(measure(conductor, start, live, wait))
+        }
     }
 }
 
-/// Creates the tasks, each of which waits with `wait`, and lets a separate thread conduct the run:
-/// the runtime runs only the sleepers.
+/// A task: a sleeper with its number, or a greedy one with the end of the run.
+enum Role<W> {
+    Sleeper(usize, Member<Tally>, W),
+    Greedy(Flags, Box<dyn Fn() -> bool + Send>),
+}
+
+/// A task's main function.
+async fn live<W: Wait>(role: Role<W>) -> io::Result<()> {
+    match role {
+        Role::Sleeper(task, member, wait) => sleeper(task, member, wait).await,
+        Role::Greedy(flags, is_over) => greedy(flags, is_over, tokio::task::yield_now).await,
+    }
+}
+
+/// Starts the tasks, each of which runs `live` and waits with `wait`, and lets a separate thread
+/// conduct the run: the runtime runs only these tasks. `start` returns a task's outcome.
 ///
 /// # Errors
-/// If a task panics; those of the conductor.
-async fn measure<W: Wait + 'static>(
+/// If a task fails or panics; those of the conductor.
+async fn measure<W, T, J>(
     conductor: Conductor<AtomicWaker>,
-    spawner: impl Spawner,
+    start: impl Fn(T) -> J,
+    live: impl Fn(Role<W>) -> T,
     wait: impl Fn(usize) -> W,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<()>
+where
+    T: Future<Output = io::Result<()>> + Send + 'static,
+    J: Future<Output = Result<(), TaskError>>,
+{
     let (flags, bench) = (conductor.flags.clone(), conductor.bench.clone());
     let crew = Crew::default();
-    let sleeper = |task| spawner.start(task, sleeper(task, crew.member(), wait(task)));
-    let tasks: Vec<_> = bench.creation().map(sleeper).collect();
-    let greedy = |number| {
-        let greedy = greedy(flags.clone(), crew.watch(), tokio::task::yield_now);
-        spawner.start(bench.tasks() + number as usize, greedy)
-    };
-    let greedy: Vec<_> = (0..flags.greedy).map(greedy).collect();
+    let sleeper = |task| start(live(Role::Sleeper(task, crew.member(), wait(task))));
+    let mut tasks: Vec<_> = bench.creation().map(sleeper).collect();
+    let greedy = |_| start(live(Role::Greedy(flags.clone(), Box::new(crew.watch()))));
+    tasks.extend((0..flags.greedy).map(greedy));
     let (end, ended) = oneshot::channel();
     let conduct = move || {
         let _ = end.send(conductor.conduct(crew));
@@ -140,12 +129,9 @@ async fn measure<W: Wait + 'static>(
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(conduct);
     thread.map_err(|error| failure::creating(format_args!("the driver"), error))?;
     let conducted = ended.await.context("the driver panicked").flatten();
-    let mut result = Ok(());
+    let mut outcomes = Vec::with_capacity(tasks.len());
     for task in tasks {
-        result = result.and(task.await);
+        outcomes.push(task.await);
     }
-    for greedy in greedy {
-        result = result.and(greedy.await);
-    }
-    result.and(conducted)
+    root_cause(outcomes).and(conducted)
 }

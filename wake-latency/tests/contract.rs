@@ -69,7 +69,7 @@ fn a_trace_has_every_wake_up_and_switch() {
 /// However far behind it is: each is measured from its intended time.
 #[test]
 fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
-    let flags = ["--rate=1000000", "--iters=20000", "--wakers=2", "--placement=same-cpu"];
+    let flags = ["--rate=1000000", "--iters=20000", "--placement=same-cpu"];
     let record = PROGRAM.record(&flags);
     assert_eq!(counted(&record), [("wake-up", 20_000), ("from_call", 20_000)]);
     let kept = record.schedule.expect("it keeps one");
@@ -85,8 +85,6 @@ fn flags_that_contradict_one_another_are_usage_errors() {
         (&["--source=waker"][..], "--source"),
         (&["--runtime=tokio"], "--source"),
         (&["--runtime=async-executor", "--source=timer"], "--runtime"),
-        (&["--source=timer", "--wakers=1"], "--wakers"),
-        (&["--wakers=5"], "--wakers"),
         (&["--greedy=1", "--greedy-for=0"], "--greedy-for"),
     ] {
         PROGRAM.refuses(flags, &[named]);
