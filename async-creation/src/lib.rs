@@ -20,13 +20,14 @@ mod spawners;
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use async_executor::LocalExecutor;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
+use harness::failure::UsageError;
 use harness::runtime::AsyncRuntime;
-use harness::{
-    Bench, FutureFlag, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, clock, failure,
-};
+use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, clock, failure};
 use tokio::sync::Semaphore;
 
 use spawners::{OfLocalPool, OfTokio, Spawner};
@@ -43,10 +44,14 @@ struct Flags {
     #[serde(flatten)]
     runtime: RuntimeFlags,
 
-    #[command(flatten)]
-    #[serde(flatten)]
-    future: FutureFlag,
+    /// Additional bytes in the future of each task of tokio
+    #[arg(long, value_name = "BYTES", default_value = "0")]
+    #[arg(value_parser = PossibleValuesParser::new(FUTURE_BYTES).try_map(|bytes| bytes.parse::<u32>()))]
+    future_bytes: u32,
 }
+
+/// The sizes of future buffers that are compiled in.
+const FUTURE_BYTES: [&str; 3] = ["0", "1024", "16384"];
 
 const SPEC: Spec = Spec {
     tasks: 10_000,
@@ -67,12 +72,16 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let kind = flags.runtime.runtime;
+    let (kind, held) = (flags.runtime.runtime, flags.future_bytes);
+    ensure!(
+        held == 0 || kind.is_tokio(),
+        UsageError(format!("--future-bytes {held}: choose a runtime of tokio"))
+    );
     Ok(Spec {
         spread: kind == RuntimeKind::Tokio,
         kind: kind.task(),
         threads: flags.runtime.threads(launch.cpus())?,
-        heap_bytes: flags.future.heap_bytes(kind)?,
+        heap_bytes: held.into(),
         ..SPEC
     })
 }
@@ -97,7 +106,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         }
         _ => {
             let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-            match flags.future.future_bytes {
+            match flags.future_bytes {
                 0 => runtime.drive(creation(OfTokio::<0>(kind), bench.clone())),
                 1024 => runtime.drive(creation(OfTokio::<1024>(kind), bench.clone())),
                 _ => runtime.drive(creation(OfTokio::<16_384>(kind), bench.clone())),

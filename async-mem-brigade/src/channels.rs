@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::future::Future;
-use std::hint::black_box;
 
 use tokio::sync::mpsc;
 
@@ -59,27 +58,5 @@ impl Sink for async_channel::Sender<usize> {
 
     fn send(&self, token: usize) -> impl Future<Output = Result<(), Self::Gone>> + Send {
         self.send(token)
-    }
-}
-
-/// A receiving end of tokio's channel whose task's future contains this many additional bytes while
-/// it waits.
-pub struct Holding<const BYTES: usize> {
-    receiver: mpsc::Receiver<usize>,
-    held: [u8; BYTES],
-}
-
-impl<const BYTES: usize> Holding<BYTES> {
-    /// A channel with such a receiving end.
-    pub fn open() -> (mpsc::Sender<usize>, Self) {
-        let (sender, receiver) = mpsc::channel(1);
-        (sender, Self { receiver, held: [0; BYTES] })
-    }
-}
-
-impl<const BYTES: usize> Source for Holding<BYTES> {
-    async fn receive(&mut self) -> Option<usize> {
-        black_box(&self.held);
-        self.receiver.recv().await
     }
 }

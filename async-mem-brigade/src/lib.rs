@@ -14,20 +14,19 @@
 mod brigade;
 mod channels;
 
-use anyhow::bail;
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
-use harness::failure::{UsageError, creating};
+use harness::failure::creating;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
-use harness::{Bench, FutureFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
+use harness::{Bench, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
 use tokio::sync::mpsc;
 
 use brigade::{brigade, relay};
-use channels::{Channel, Holding, Sink, Source};
+use channels::{Channel, Sink, Source};
 
 /// Time a number on its way through N async tasks over channels in memory.
 ///
@@ -47,10 +46,6 @@ struct Flags {
     #[command(flatten)]
     #[serde(flatten)]
     load: LoadFlags,
-
-    #[command(flatten)]
-    #[serde(flatten)]
-    future: FutureFlag,
 }
 
 const SPEC: Spec = Spec {
@@ -79,19 +74,15 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         load: Some(flags.load),
         kind: kind.task(),
         threads: flags.runtime.threads(launch.cpus())?,
-        heap_bytes: flags.future.heap_bytes(kind)?,
         ..SPEC
     })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime;
-    match (flags.channel, flags.future.future_bytes) {
-        (Channel::Tokio, 0) => measure(runtime, bench, || mpsc::channel(1)),
-        (Channel::Tokio, 1024) => measure(runtime, bench, Holding::<1024>::open),
-        (Channel::Tokio, _) => measure(runtime, bench, Holding::<16_384>::open),
-        (Channel::Smol, 0) => measure(runtime, bench, || async_channel::bounded(1)),
-        (Channel::Smol, _) => bail!(UsageError("--future-bytes: choose --channel tokio".into())),
+    match flags.channel {
+        Channel::Tokio => measure(runtime, bench, || mpsc::channel(1)),
+        Channel::Smol => measure(runtime, bench, || async_channel::bounded(1)),
     }
 }
 

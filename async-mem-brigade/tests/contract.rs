@@ -40,15 +40,3 @@ fn tokio_opens_no_epoll() {
         assert!(!run.stdout.is_empty() && !run.stdout.contains("eventpoll"), "{run:#?}");
     }
 }
-
-/// Each task's future has separate memory: hundreds of them show.
-#[test]
-fn the_contents_of_futures_are_resident() {
-    let resident = |bytes: &str| {
-        let record = PROGRAM.record(&["--tasks=500", "--iters=1", "--future-bytes", bytes]);
-        record.memory.expect("it looks at itself").rss_bytes
-    };
-    PROGRAM.refuses(&["--channel=async-channel", "--future-bytes=1024"], &["--future-bytes"]);
-    let each = (resident("16384") - resident("0")) as f64 / 500.0;
-    assert!((16_000.0..20_000.0).contains(&each), "{each} bytes");
-}

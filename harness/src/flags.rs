@@ -5,12 +5,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum, value_parser};
 use serde::Serialize;
 
 use crate::cpus::CpuList;
-use crate::failure::UsageError;
 use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::runtime_kind::RuntimeKind;
@@ -28,33 +26,6 @@ pub struct TasksFlag {
 /// The upper bound of times in flags: 31 years. Its nanoseconds do not
 /// overflow.
 const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
-
-/// The sizes of future buffers that are compiled in.
-const FUTURE_BYTES: [&str; 3] = ["0", "1024", "16384"];
-
-/// `--future-bytes`. The compiler fixes the size of a future.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-#[group(skip)]
-pub struct FutureFlag {
-    /// Additional bytes in the future of each task
-    #[arg(long, value_name = "BYTES", default_value = "0")]
-    #[arg(value_parser = PossibleValuesParser::new(FUTURE_BYTES).try_map(|bytes| bytes.parse::<u32>()))]
-    pub future_bytes: u32,
-}
-
-impl FutureFlag {
-    /// The additional bytes of a task's future, on this runtime.
-    ///
-    /// # Errors
-    /// [`UsageError`] unless it is a runtime of tokio.
-    pub fn heap_bytes(&self, runtime: RuntimeKind) -> Result<u64, UsageError> {
-        let held = self.future_bytes;
-        if held > 0 && !runtime.is_tokio() {
-            return Err(UsageError(format!("--future-bytes {held}: choose a runtime of tokio")));
-        }
-        Ok(held.into())
-    }
-}
 
 /// `--channel`, for programs that support every [`Channel`].
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]

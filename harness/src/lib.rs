@@ -42,7 +42,7 @@ pub mod usage;
 pub mod work;
 
 pub use bench::Bench;
-pub use flags::{ChannelFlag, FutureFlag, StackFlag};
+pub use flags::{ChannelFlag, StackFlag};
 pub use hand_over::Channel;
 pub use line::Line;
 pub use program::run;
