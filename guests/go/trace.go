@@ -38,10 +38,9 @@ type stop struct {
 }
 
 type recordedSpan struct {
-	BegunNs   int64  `json:"begun_ns"`
-	EndedNs   int64  `json:"ended_ns"`
-	Counted   int64  `json:"counted"`
-	Throttled *int64 `json:"throttled"`
+	BegunNs int64 `json:"begun_ns"`
+	EndedNs int64 `json:"ended_ns"`
+	Counted int64 `json:"counted"`
 }
 
 // getcpu is the number of that system call.

@@ -241,9 +241,6 @@ pub struct Switches {
     pub involuntary_per_operation: f64,
     /// The program's claim; `null` without one.
     pub expected_per_operation: Option<f64>,
-    /// How often the kernel moved a thread to another CPU; `null` if the kernel
-    /// does not report it or the threads ended before the measurement did.
-    pub migrations: Option<u64>,
     /// Share of traced hops whose ends ran on different CPUs, 0 to 1; `null` if
     /// the program does not trace.
     pub cross_cpu_share: Option<f64>,

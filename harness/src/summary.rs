@@ -1,6 +1,6 @@
 //! The summary for people: a record in a few lines of text.
 
-use crate::record::{CpuTime, Distance, Ending, Measurement, Record, Serving, Waiting};
+use crate::record::{CpuTime, Ending, Measurement, Record, Serving};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
@@ -34,7 +34,6 @@ pub fn summary(record: &Record) -> String {
         text += &format!("schedule: {} came before their task waited{late}\n", kept.missed);
     }
     text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
-    text += &record.waiting.as_ref().map(waiting_line).unwrap_or_default();
     // Two operations, one there and one back.
     let there_and_back = principal.operations == 2 || operation == "switch";
     if let Some(ns) = wall_ns_per_operation(principal).filter(|_| there_and_back) {
@@ -53,15 +52,12 @@ pub fn summary(record: &Record) -> String {
             claimed.unwrap_or_default()
         );
         if let Some(share) = switches.cross_cpu_share {
-            let moves = switches.migrations.map(|moves| format!(", {moves} migrations"));
-            let moves = moves.unwrap_or_default();
-            text += &format!("hops between CPUs: {:.1} %{moves}\n", share * 100.0);
+            text += &format!("hops between CPUs: {:.1} %\n", share * 100.0);
         }
     }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
     }
-    text += &record.neighbours.as_deref().map(neighbours_line).unwrap_or_default();
     if let Some(memory) = &record.memory {
         let [rss, all] =
             [memory.rss_bytes, memory.virtual_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
@@ -147,41 +143,8 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     }
 }
 
-/// Possible reasons for waiting, per operation.
-fn waiting_line(waiting: &Waiting) -> String {
-    let states = waiting.idle_states.as_ref();
-    let entries =
-        states.map(|states| states.iter().map(|state| state.entries_per_operation).sum::<f64>());
-    let parts = [
-        waiting.idle_ns_per_operation.map(|ns| format!("all CPUs idle {}", duration(ns))),
-        waiting.runnable_ns_per_operation.map(|ns| format!("waiting for a CPU {}", duration(ns))),
-        entries.map(|entries| format!("idle entries {entries:.3}")),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(", ")) }
-}
-
 /// The wall time of one operation, if the principal measurement covers the
 /// whole iteration.
 fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
     (principal.name == "iteration").then_some(principal.ns_per_operation)
-}
-
-/// The distances between neighbours, with their shares of the hops if they
-/// differ.
-fn neighbours_line(neighbours: &[Distance]) -> String {
-    let distances = [
-        (Distance::SmtSibling, "SMT siblings"),
-        (Distance::SharedCache, "cores that share a cache"),
-        (Distance::SameNode, "cores of a NUMA node"),
-        (Distance::OtherNode, "cores of two NUMA nodes"),
-    ];
-    let found = distances.into_iter().filter_map(|(distance, text)| {
-        match neighbours.iter().filter(|other| **other == distance).count() {
-            0 => None,
-            count if count == neighbours.len() => Some(text.to_owned()),
-            count => Some(format!("{text} {count} of {}", neighbours.len())),
-        }
-    });
-    format!("neighbours: {}\n", found.collect::<Vec<_>>().join(", "))
 }

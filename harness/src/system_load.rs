@@ -10,7 +10,7 @@ use crate::counters::{Counters, run_ns};
 use crate::inherited::Scheduling;
 use crate::process_stat::ProcessStat;
 use crate::record::{CpuUse, IdleState, Interference, Waiting};
-use crate::system_files::{SystemFiles, field, system_constant};
+use crate::system_files::{SystemFiles, system_constant};
 use crate::{clock, control_groups, cpus};
 
 /// The difference of two counts, if both could be read.
@@ -264,7 +264,6 @@ pub(crate) struct Threads {
     names: Vec<String>,
     /// How long they have waited for a CPU, in nanoseconds.
     delay_ns: Option<u64>,
-    migrations: Option<u64>,
     /// The CPUs that they may use, those that they are on, and their policies.
     pub allowed: BTreeSet<usize>,
     pub ran_on: BTreeSet<usize>,
@@ -283,15 +282,13 @@ impl Threads {
         if names.len() > MOST_THREADS {
             return Self::default();
         }
-        let sum = |figure: fn(&SystemFiles, &str) -> Option<u64>| {
-            names.iter().try_fold(0_u64, |sum, name| sum.checked_add(figure(files, name)?))
-        };
+        let delays = names.iter().map(|name| delay_ns(files, name));
+        let delay_ns = delays.sum::<Option<u64>>();
         let numbers = names.iter().filter_map(|name| name.rsplit_once('/')?.1.parse().ok());
         let numbers: Vec<u32> = if files.is_live() { numbers.collect() } else { vec![] };
         let ran_on = |name: &String| Some(ProcessStat::read(files, name)?.cpu);
         Self {
-            delay_ns: sum(delay_ns),
-            migrations: sum(migrations),
+            delay_ns,
             allowed: numbers
                 .iter()
                 .filter_map(|tid| cpus::of_thread(*tid).ok())
@@ -316,12 +313,9 @@ impl Threads {
         })
     }
 
-    /// Run delay and migrations from `before` until now; `None` if the threads have changed.
-    pub(crate) fn since(&self, before: &Self) -> [Option<u64>; 2] {
-        if self.names != before.names {
-            return [None; 2];
-        }
-        [between(before.delay_ns, self.delay_ns), between(before.migrations, self.migrations)]
+    /// The run delay from `before` until now; `None` if the threads have changed.
+    pub(crate) fn since(&self, before: &Self) -> Option<u64> {
+        between(before.delay_ns, self.delay_ns).filter(|_| self.names == before.names)
     }
 }
 
@@ -331,11 +325,6 @@ fn delay_ns(files: &SystemFiles, thread: &str) -> Option<u64> {
     let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());
     let [ran, delay, runs] = [numbers.next()??, numbers.next()??, numbers.next()??];
     (ran > 0 || delay > 0 || runs > 0).then_some(delay)
-}
-
-fn migrations(files: &SystemFiles, thread: &str) -> Option<u64> {
-    let text = files.text(&format!("{thread}/sched"))?;
-    field(&text, "se.nr_migrations")?.parse().ok()
 }
 
 impl Waiting {
@@ -466,21 +455,18 @@ mod tests {
     }
 
     #[test]
-    fn run_delays_and_migrations_are_summed_if_the_threads_are_the_same() {
+    fn run_delays_are_summed_if_the_threads_are_the_same() {
         let process = |threads: &[(u32, &str)]| {
             let files =
                 threads.iter().fold(SystemFiles::simulated(&[]), |files, (thread, text)| {
-                    let file = |of| format!("proc/7/task/{thread}/{of}");
-                    let sched = "se.exec_start : 5.1\nse.nr_migrations   :  3\n";
-                    files.with(&file("schedstat"), text).with(&file("sched"), sched)
+                    files.with(&format!("proc/7/task/{thread}/schedstat"), text)
                 });
             Threads::read(&files, &[7])
         };
         let before = process(&[(7, "100 20 3\n"), (8, "0 0 1\n")]);
         let since = |delays: &[(u32, &str)]| process(delays).since(&before);
-        assert_eq!(since(&[(7, "900 50 4\n"), (8, "5 6 2\n")]), [Some(36), Some(0)]);
-        assert_eq!(since(&[(7, "900 50 4\n"), (9, "5 6 2\n")]), [None; 2], "another thread");
+        assert_eq!(since(&[(7, "900 50 4\n"), (8, "5 6 2\n")]), Some(36));
+        assert_eq!(since(&[(7, "900 50 4\n"), (9, "5 6 2\n")]), None, "another thread");
         assert_eq!(process(&[(7, "0 0 0\n")]).delay_ns, None, "no account is kept");
-        assert_eq!(before.migrations, Some(6));
     }
 }

@@ -1,5 +1,5 @@
 //! The process's usage and its disturbances between two moments: CPU time and context switches from
-//! `getrusage`, migrations and run delays from the scheduler's per-thread files, idle CPUs, and the
+//! `getrusage`, run delays from the scheduler's per-thread files, idle CPUs, and the
 //! load of the machine.
 //!
 //! If tasks live in other processes (peers), their usage is added. It is read from `/proc` while
@@ -61,11 +61,10 @@ impl Start {
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions);
         let threads = threads(self.pid, &self.others);
-        let [run_delay, migrations] = threads.since(&self.threads);
+        let run_delay = threads.since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
             used,
-            migrations,
             interference: load.since(&self.load, wall_ns, used.user_ns + used.system_ns),
             waited: cpu_counts.since(&self.cpu_counts, run_delay),
             cpus: threads.cpus(self.threads),
@@ -101,9 +100,6 @@ fn threads(pid: u32, others: &[u32]) -> Threads {
 pub struct Span {
     /// CPU time and switches.
     pub used: Counters,
-    /// Moves of a thread to another CPU, if the kernel reports them and no
-    /// thread ended meanwhile.
-    pub migrations: Option<u64>,
     /// Activity of the rest of the machine.
     pub interference: Interference,
     /// What kept tasks waiting, in all.
@@ -138,7 +134,6 @@ impl Span {
             voluntary_per_operation: self.used.voluntary as f64 / operations,
             involuntary_per_operation: self.used.involuntary as f64 / operations,
             expected_per_operation,
-            migrations: self.migrations,
             cross_cpu_share,
         }
     }

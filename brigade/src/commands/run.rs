@@ -8,7 +8,7 @@ use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
 use crate::commands::report::{Reporter, full_text};
 use crate::commands::session::{Session, described};
 use crate::commands::{exit_after, output};
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{Executables, fingerprints};
 use crate::measure::invoke::reference;
@@ -61,7 +61,6 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
         }),
         ..described(&manifest, &cases, names)
     };
-    check_size(&description)?;
     let label = flags.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
     // `run.json` makes a run resumable, so it is written last.
@@ -70,19 +69,6 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let saved = SavedRun::new(description, environment);
     let run = Run { manifest: &manifest, cases, binaries };
     run.finish(&mut folder, saved, flags.show, &mut session.signals)
-}
-
-/// Checks that the run can be read back.
-fn check_size(run: &RunDescription) -> Result<(), UsageError> {
-    let (cases, rounds, most) = (run.cases.len(), run.rounds, results::MOST_INVOCATIONS);
-    let planned = cases.saturating_mul(rounds as usize);
-    if planned <= most {
-        return Ok(());
-    }
-    Err(UsageError(format!(
-        "{rounds} rounds of {cases} cases are {planned} invocations, more than {most}: use fewer, \
-         with --rounds"
-    )))
 }
 
 /// A case's name and its command.

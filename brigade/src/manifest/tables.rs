@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use harness::limits::Kind;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// A program that measures one thing.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
+#[serde(deny_unknown_fields)]
 pub struct Program {
     path: Option<PathBuf>,
     build: Option<Build>,
@@ -43,21 +42,6 @@ impl Program {
             (Some(path), _) => Source::Path(path),
             (None, Some(build)) => Source::Built(build),
             (None, None) => Source::Contained,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Program {
-    fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
-        let program = Self::deserialize(table)?;
-        let built = program.build.iter().map(|build| &build.command);
-        let mut commands = built.chain(program.needs.iter().map(|tool| &tool.command));
-        if program.path.is_some() && program.build.is_some() {
-            Err(D::Error::custom("a program has either `path` or `build`"))
-        } else if commands.any(Vec::is_empty) {
-            Err(D::Error::custom("a `command` needs at least one word"))
-        } else {
-            Ok(program)
         }
     }
 }

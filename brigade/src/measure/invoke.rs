@@ -18,7 +18,6 @@ use humantime::format_rfc3339_millis;
 use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
 use nix::unistd::{pipe2, read, write};
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::exit::Exit;
@@ -358,16 +357,7 @@ fn read_record(stdout: &[u8]) -> Result<Record, String> {
     if text.is_empty() {
         return Err("printed no record".to_owned());
     }
-    Record::parse(text).map_err(|error| match json_values(text) {
-        0 | 1 => on_one_line(&error.to_string()),
-        n => format!("printed {n} JSON values instead of one record"),
-    })
-}
-
-/// The number of JSON values in `text`; 0 if it contains anything else.
-fn json_values(text: &str) -> usize {
-    let values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    values.collect::<Result<Vec<_>, _>>().map_or(0, |values| values.len())
+    Record::parse(text).map_err(|error| on_one_line(&error.to_string()))
 }
 
 fn on_one_line(text: &str) -> String {

@@ -80,7 +80,6 @@ impl Sample {
                 voluntary_per_operation: self.switches * 0.75,
                 involuntary_per_operation: self.switches * 0.25,
                 expected_per_operation: Some(1.0),
-                migrations: None,
                 cross_cpu_share: Some(self.cross_cpu_share),
             }),
             interference: Interference {

@@ -29,9 +29,6 @@ pub const PAGE: &str = "report.md";
 /// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The most invocations that a run may plan.
-pub const MOST_INVOCATIONS: usize = 100_000;
-
 /// The most lines of [`RECORDS`] that get a warning each.
 const MOST_WARNINGS: usize = 20;
 
@@ -182,9 +179,20 @@ pub enum Outcome {
 }
 
 /// Parameters that affect how long to measure or what to write, not what is measured. `cpus` only
-/// says where, which matters under `spread`: a case may name two CPUs.
-const NOT_MEASURED: [&str; 9] =
-    ["command", "cpus", "histogram", "iters", "json", "max_time", "quiet", "rounds", "warmups"];
+/// says where, which matters under `spread`: a case may name two CPUs. `histogram` and `message`,
+/// always one byte, are in older records.
+const NOT_MEASURED: [&str; 10] = [
+    "command",
+    "cpus",
+    "histogram",
+    "iters",
+    "json",
+    "max_time",
+    "message",
+    "quiet",
+    "rounds",
+    "warmups",
+];
 
 /// A program and the parameters that affect what it measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -504,9 +512,8 @@ impl SavedRun {
     /// If `folder` contains no run, or a file cannot be read.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         // First: it is the file that only a run has.
-        let description = bytes(folder, RUN)?;
-        Self::parse(&description, &bytes(folder, ENVIRONMENT)?, &bytes(folder, RECORDS)?)
-            .with_context(|| format!("reading the saved run in {}", folder.display()))
+        bytes(folder, RUN)?;
+        Self::read_beside(folder, &bytes(folder, RECORDS)?)
     }
 
     /// Reads the folder of a run with these records.

@@ -85,7 +85,7 @@ fn every_outcome_of_a_program_is_a_record() {
         ("garbage", "line 1 column 1"),
         (" \n", "no record"),
         (&RECORD[..RECORD.len() / 2], "EOF"),
-        (&twice, "printed 2 JSON values"),
+        (&twice, "trailing characters"),
         (&twice[..RECORD.len() + 99], "trailing characters"),
         (&"[".repeat(100_000), "reading a record: "),
         (&with("version\":\"1.", "version\":\"2."), "schema version is 2."),

@@ -244,7 +244,7 @@ impl Variant {
             Ok(Self {
                 build: builds[side].clone(),
                 is_other_binary,
-                wrap: wrapper(wraps[side].as_deref().unwrap_or_default())?,
+                wrap: words("--wrap", wraps[side].as_deref().unwrap_or_default())?,
                 args: words("--args", args[side].as_deref().unwrap_or_default())?,
             })
         };
@@ -276,24 +276,6 @@ fn each<T: Clone>(flag: &str, given: &[T]) -> Result<Pair<Option<T>>, UsageError
             given.len()
         ))),
     }
-}
-
-/// Splits a command that runs the programs. If it begins with an assignment
-/// such as `LANG=C`, `env` is put in front.
-fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
-    let mut words = words("--wrap", command)?;
-    if words.first().is_some_and(|word| is_assignment(word)) {
-        words.insert(0, "env".to_owned());
-    }
-    Ok(words)
-}
-
-/// Whether a shell would read a word as an assignment to an environment
-/// variable.
-fn is_assignment(word: &str) -> bool {
-    let name = word.split_once('=').map_or("", |(name, _)| name);
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_word)
 }
 
 /// The words of `text`, split as a shell does.
