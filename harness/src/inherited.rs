@@ -50,7 +50,7 @@ impl Scheduling {
     }
 
     /// That of a thread; `None` if there is none or the kernel refuses.
-    pub(crate) fn of(tid: u32) -> Option<Self> {
+    pub fn of(tid: u32) -> Option<Self> {
         let mut found = Self::default();
         let size = size_of::<Self>() as u32;
         // SAFETY: the kernel writes at most this many bytes to the structure.

@@ -6,6 +6,7 @@ use contract::machine::{children, stat};
 use contract::placement::check_that_spread_hops_cross;
 use contract::record::voluntary_switches;
 use contract::{Measurement, Program, skip};
+use harness::inherited::Scheduling;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -92,8 +93,8 @@ fn is_alive(pid: i32) -> bool {
 #[test]
 fn keep_awake_spins_on_each_cpu_and_leaves_no_spinner() {
     let cpus = harness::cpus::allowed().expect("the CPUs").len();
-    // SCHED_IDLE.
-    let idle = |pid: &i32| stat(*pid).is_some_and(|stat| stat.policy == 5);
+    let scheduling = |pid: &i32| Scheduling::of(pid.unsigned_abs());
+    let idle = |pid: &i32| scheduling(pid).is_some_and(|of| of.policy() == "idle");
     let spinners = |parent| children(parent).into_iter().filter(idle).collect::<Vec<_>>();
     for signal in [Signal::SIGKILL, Signal::SIGINT] {
         let flags = ["--tasks=5", "--keep-awake", "--iters=1000000000", "--quiet"];
