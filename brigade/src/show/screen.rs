@@ -1,5 +1,5 @@
 //! The first screen of a run: the machine and a verdict on the run, costs as rows with their
-//! distribution over processes, and answers. It has at most 43 lines of 80 columns, and is the same
+//! distribution over processes, and answers. It has at most 44 lines of 80 columns, and is the same
 //! while the run goes on, at its end and after an interruption.
 
 use harness::terminal;
@@ -13,7 +13,7 @@ use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
-const MOST_LINES: usize = 43;
+const MOST_LINES: usize = 44;
 const MOST_ANSWERS: usize = 4;
 /// The most unusual facts on it.
 const MOST_INHERITED: usize = 2;
@@ -73,9 +73,10 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
         text.extend(groups.map(|group| of_group(group, room, is_running, style)));
     }
     text.extend(report.screen.iter().map(|part| of_part(part, style)));
-    let mut room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count() + 1);
-    let answers = report.answers.iter().map(answer).take(MOST_ANSWERS);
     let mut said = not_measured(report);
+    let taken = [&text, &end, &said].map(|of| of.lines().count()).iter().sum::<usize>() + 1;
+    let mut room = MOST_LINES.saturating_sub(taken);
+    let answers = report.answers.iter().map(answer).take(MOST_ANSWERS);
     for line in answers.map(|of| lines(&terminal::line(&of))) {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
@@ -256,10 +257,11 @@ fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
         format!("{low}{high:>between$}")
     });
     let text = terminal::line(text);
-    // A long heading takes the place of the word above the medians.
-    let columns = match text.chars().count() > LABEL {
-        true => format!("{text:<width$}", width = LABEL + MEDIAN),
-        false => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
+    // A long heading takes the place of the word above the medians, or a line.
+    let columns = match text.chars().count() {
+        0..=LABEL => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
+        length if length <= LABEL + MEDIAN => format!("{text:<width$}", width = LABEL + MEDIAN),
+        _ => format!("{}{:LABEL$}{:>MEDIAN$}", lines(&text), "", "median"),
     };
     format!("{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
         + "\n"
