@@ -51,6 +51,13 @@ type program struct {
 var programs = map[string]program{"brigade": brigade, "creation": creation, "lock": lock, "memory": memory, "wake": wake}
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2:]); err != nil {
+			warn(err)
+			os.Exit(exitFailed)
+		}
+		return
+	}
 	run := &run{marks: os.Stdout, answers: bufio.NewReader(os.Stdin)}
 	signals := make(chan os.Signal, 2)
 	// SIGTERM ends this process at once, however many goroutines are about to run.

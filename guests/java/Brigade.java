@@ -28,6 +28,10 @@ public final class Brigade {
     static int warmups, tasks, iters;
 
     public static void main(String[] arguments) throws Exception {
+        if (arguments.length > 0 && arguments[0].equals("serve")) {
+            Serve.run(arguments);
+            return;
+        }
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
         if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));

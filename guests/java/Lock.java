@@ -131,7 +131,7 @@ final class Lock {
     }
 
     /** Does work in units of the harness: each step depends on the one before. */
-    private static long spend(long units) {
+    static long spend(long units) {
         long state = units;
         for (long left = units; left > 0; left--) state = Long.rotateLeft(state * 6_364_136_223_846_793_005L, 7);
         return state;

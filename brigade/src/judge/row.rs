@@ -130,9 +130,12 @@ pub struct Percentiles {
     pub p999: Option<f64>,
 }
 
-/// The figure of a process and its unit: memory per task if it sweeps the number of tasks, or else
-/// the time of an operation with all its phases: creation, run and end.
+/// The figure of a process and its unit: CPU time of a request if it serves, memory per task if it
+/// sweeps the number of tasks, or else the time of an operation with all its phases: creation, run and end.
 pub fn figure(record: &Record) -> Option<(f64, Quantity)> {
+    if record.serving.is_some() {
+        return Some((served(record)?.ns_per_operation, Quantity::Nanoseconds));
+    }
     let bytes = record.ledger.as_ref().and_then(|points| per_task(points));
     let time = || {
         let create = record.principal()?;
@@ -140,6 +143,12 @@ pub fn figure(record: &Record) -> Option<(f64, Quantity)> {
         Some((create.ns_per_operation + end, Quantity::Nanoseconds))
     };
     bytes.map(|bytes| (bytes, Quantity::Bytes)).or_else(time)
+}
+
+/// The measurement of the case's figure: the principal one, or a server's CPU time of a request, of
+/// both sides, if that was measured.
+fn served(record: &Record) -> Option<&Measurement> {
+    record.serving.and_then(|_| record.measurement("cpu")).or_else(|| record.principal())
 }
 
 /// The measurement of a task's end, if the program measures it apart from its creation.
@@ -177,7 +186,7 @@ impl Row {
         let mut case = named.of(Which::Case, invocations, &used);
         case.unit = unit;
         case.memory = memory(&used);
-        let principal = first.principal();
+        let principal = served(first);
         case.operation = principal.map_or(String::new(), |of| of.operation.clone());
         case.measurement = match (unit, end_of(first), principal) {
             (Quantity::Bytes, ..) => "memory".to_owned(),

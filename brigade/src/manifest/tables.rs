@@ -28,6 +28,8 @@ pub struct Program {
     /// The kind of its tasks in reports, unless a case overrides it; `None` if nothing is handed
     /// over or created.
     pub kind: Option<TaskKind>,
+    /// Its subcommand that serves connections, if echo-server starts it.
+    pub server: Option<String>,
     /// Flags that make no difference, since the program has them anyway.
     #[serde(default)]
     pub defaults: String,

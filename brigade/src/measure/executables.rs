@@ -28,6 +28,9 @@ const GUESTS: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/guests.rs"
 /// This binary, even if its file was replaced.
 const OWN: &str = "/proc/self/exe";
 
+/// The program that is the load of servers.
+pub const LOAD: &str = "echo-server";
+
 /// A program that can be started.
 #[derive(Clone, Debug)]
 pub struct Executable {
@@ -64,6 +67,19 @@ impl Executable {
     /// empty.
     pub fn command(&self, under: &[String]) -> Command {
         let mut words = under.iter().chain(&self.program.interpreter).map(OsStr::new);
+        if let Some(subcommand) = &self.program.server {
+            let path = self.path().to_string_lossy().into_owned();
+            let line = [&*path, subcommand].map(|word| shlex::try_quote(word).unwrap_or_default());
+            let line = line.join(" ");
+            let mut command = Command::new(words.next().unwrap_or(OsStr::new(OWN)));
+            if under.is_empty() {
+                command.arg0(LOAD);
+            } else {
+                command.args(words).args([OWN, LOAD]);
+            }
+            command.args(["--server", &line]);
+            return command;
+        }
         let Some(first) = words.next() else {
             let mut command = Command::new(&self.file);
             if let Some(name) = &self.contained {

@@ -152,7 +152,12 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
     };
     match ended {
         Ok(ended) => {
-            let verdict = classify(&ended, guest);
+            let mut verdict = classify(&ended, guest);
+            if let (Some(record), true) = (&mut verdict.record, job.binary.program.server.is_some())
+            {
+                record.program.clone_from(&job.case.program);
+                record.parameters.remove("kind");
+            }
             (Some(ended), verdict)
         }
         Err(error) => failed(Outcome::Failed, format!("could not be run: {error}")),
