@@ -7,8 +7,8 @@ use contract::Program;
 use contract::invocation::Invocation;
 
 use crate::lab::{
-    Build, DEFAULT, ONE_UNIT, Outcome, hop_ns, invocation, lower_quartile, on_one_cpu, program,
-    shown,
+    Build, DEFAULT, ONE_UNIT, Outcome, brigade, hop_ns, invocation, lower_quartile, on_one_cpu,
+    program, shown,
 };
 
 const ROUNDS: usize = 24;
@@ -29,15 +29,16 @@ fn compare(
     their_words: &str,
     bounds: [f64; 2],
 ) -> Outcome {
-    let one = |_| {
-        let our_run = || {
-            let flags = ["--max-time", SECONDS, "--warmups", "10", "--json"];
-            hop_ns(&invocation(ours, words).and(&flags).run().succeeded().record())
-        };
-        let their_run = || opponent_ns(invocation(theirs, their_words).and(&[SECONDS]));
-        (on_one_cpu(our_run), their_run())
+    let our_run = || {
+        let flags = ["--max-time", SECONDS, "--warmups", "10", "--json"];
+        on_one_cpu(|| hop_ns(&invocation(ours, words).and(&flags).run().succeeded().record()))
     };
-    let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(one).collect();
+    compare_runs(our_run, || opponent_ns(invocation(theirs, their_words).and(&[SECONDS])), bounds)
+}
+
+/// As [`compare`], of two functions that each run a process and return its figure.
+fn compare_runs(ours: impl Fn() -> f64, theirs: impl Fn() -> f64, bounds: [f64; 2]) -> Outcome {
+    let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(|_| (ours(), theirs())).collect();
     let ratio = |pairs: &[(f64, f64)]| {
         let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         lower_quartile(&ours) / lower_quartile(&theirs)
@@ -56,19 +57,44 @@ fn compare(
     }
 }
 
+/// A program in C, if it can be compiled.
+fn in_c(folder: &Path, name: &str) -> Option<Program> {
+    let binary = folder.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-pthread", "-o"]).arg(&binary).arg(source);
+    if !cc.status().is_ok_and(|status| status.success()) {
+        contract::skip("the opponents in C", "cc cannot compile them");
+        return None;
+    }
+    Some(program(binary))
+}
+
+/// CPU time of a request, of server and load on one CPU: the load is the same for both.
+#[test]
+#[ignore = "part of the proof"]
+fn a_server_takes_as_long_as_in_c() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(theirs) = in_c(folder.path(), "epoll") else { return };
+    let words = "echo-server --tasks 50 --placement same-cpu --max-time 0.1 --json";
+    let request_ns = |server: [&str; 2]| {
+        let record = brigade(words).and(&server).run().succeeded().record();
+        record.measurement("cpu").expect("both on one CPU").ns_per_operation
+    };
+    let compared = || {
+        let (ours, theirs) = (["--kind", "epoll"], ["--server", theirs.path]);
+        compare_runs(|| request_ns(ours), || request_ns(theirs), [0.97, 1.03])
+    };
+    shown("a server of epoll / in C", compared);
+}
+
 /// Rust's threads do more than `pthread_create`.
 #[test]
 #[ignore = "part of the proof"]
 fn threads_take_as_long_as_in_c() {
     let folder = tempfile::tempdir().expect("a folder");
-    let binary = folder.path().join("threads");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/threads.c");
-    let mut cc = Command::new("cc");
-    cc.args(["-O2", "-pthread", "-o"]).arg(&binary).arg(source);
-    if !cc.status().is_ok_and(|status| status.success()) {
-        return contract::skip("the opponents in C", "cc cannot compile them");
-    }
-    let (ours, theirs) = (DEFAULT.binary("brigade"), program(binary));
+    let Some(theirs) = in_c(folder.path(), "threads") else { return };
+    let ours = DEFAULT.binary("brigade");
     let ring = "thread-brigade --placement same-cpu --tasks 20";
     shown("a ring of threads / in C", || compare(&ours, ring, &theirs, "ring 20", [0.95, 1.05]));
     let creation = "thread-creation --tasks 20";

@@ -24,13 +24,14 @@ const UNITS: [u64; 3] = [2_000, 11_000, 20_000];
 const ONE: [f64; 2] = [0.95, 1.05];
 
 /// One program of each kind of task.
-const PROGRAMS: [&str; 6] = [
+const PROGRAMS: [&str; 7] = [
     "thread-brigade --placement same-cpu --tasks 4",
     "async-brigade --runtime tokio-current-thread --tasks 4",
     "async-mem-brigade --tasks 4",
     "coroutine-brigade --tasks 4",
     "thread-switch --via futex --placement same-cpu",
     "lock-hand-over --lock futex --tasks 8 --placement same-cpu",
+    "echo-server --kind epoll --tasks 50 --placement same-cpu",
 ];
 
 fn slope(points: &[(f64, f64)]) -> f64 {
