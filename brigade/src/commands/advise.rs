@@ -10,11 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::flags::AdviseFlags;
 use crate::commands::output;
+use crate::commands::report::latest_here;
 use crate::exit::Exit;
 use crate::judge::environment::Unusual;
-use crate::manifest::Cost;
+use crate::judge::rank::{Rank, ranks};
+use crate::judge::report::Report;
+use crate::judge::row::Row;
+use crate::manifest::{Cost, Manifest};
 use crate::measure::environment::{chosen, inherited_by_children};
-use crate::show::page::{item, lines};
+use crate::show::page::{self, Block, Table, item, lines};
+use crate::show::quantity::figure;
+use crate::store::machines::RECORDED;
 use crate::store::results::Environment;
 
 /// An entry of `settings.toml`, which explains the keys.
@@ -75,7 +81,16 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         let all = all.collect::<Result<Vec<_>, _>>()?;
         anyhow::Ok(serde_json::to_string(&all)? + "\n")
     };
-    let text = || inherited(&unusual) + &text(&advice);
+    let run = || flags.root.is_none().then(|| latest_here(&manifest)).flatten();
+    let suspect = |row: &Row| {
+        let affects = |of: &&Advice| {
+            let cases = manifest.advice.get(&of.setting.cost);
+            cases.is_some_and(|cases| cases.contains(&row.case))
+        };
+        advice.iter().find(affects).map(|of| of.setting.name.clone())
+    };
+    let slow = || run().map(|run| page::text(&slowness(&manifest, &run, suspect)) + "\n");
+    let text = || slow().unwrap_or_default() + &inherited(&unusual) + &text(&advice);
     output::print(&if flags.json { json()? } else { text() })?;
     Ok(Exit::Done)
 }
@@ -128,6 +143,38 @@ fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
         };
         folders.iter().flat_map(below).collect()
     })
+}
+
+/// Whether this machine is slow: each figure of a run among recorded machines, and a setting that
+/// may be the reason.
+fn slowness(
+    manifest: &Manifest,
+    run: &Report,
+    suspect: impl Fn(&Row) -> Option<String>,
+) -> Vec<Block> {
+    let ranks = ranks(manifest, &RECORDED, run);
+    let slow = ranks.iter().filter(|rank| rank.is_slow()).count();
+    let most = ranks.iter().map(|rank| rank.of).max().unwrap_or(0);
+    let answer = match slow {
+        0 => "No".to_owned(),
+        slow if 2 * slow > ranks.len() => "Yes".to_owned(),
+        _ => "In part".to_owned(),
+    };
+    let answer = format!(
+        "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
+        ranks.len()
+    );
+    let mut table = Table::of("figure|>here|worse than|suspect");
+    for rank in &ranks {
+        let Rank { row, block, better, of } = rank;
+        let suspect = suspect(row).filter(|_| rank.is_slow()).unwrap_or_default();
+        let mark = if rank.is_slow() { " !" } else { "" };
+        let block = if block.is_empty() { String::new() } else { format!(", {block}") };
+        let name = format!("{}{block}", row.label);
+        table.push(vec![name, figure(row), format!("{better} of {of}{mark}"), suspect]);
+    }
+    let source = format!("Medians of {}.", run.run.name);
+    vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
 }
 
 /// What is unusual of what programs started here inherit.

@@ -6,12 +6,10 @@ use harness::system_files::SystemFiles;
 
 use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
-use crate::commands::report::report_of;
+use crate::commands::report::latest_here;
 use crate::exit::Exit;
-use crate::judge::report::Report;
 use crate::manifest::Manifest;
 use crate::show::limits::{KindForecast, LimitsReport, page};
-use crate::store::results::{Environment, SavedRun};
 
 /// Runs `brigade limits`.
 ///
@@ -34,7 +32,12 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     };
     let kinds = kinds.into_iter().map(forecast).collect();
     let report = LimitsReport { tasks: flags.tasks, kinds };
-    let run = || (all > 1).then_some(flags.tasks).flatten().and_then(|_| latest_run());
+    let run = || {
+        (all > 1).then_some(flags.tasks).flatten().and_then(|_| {
+            let manifest = Manifest::load(None).ok()?;
+            latest_here(&manifest)
+        })
+    };
     let json = || anyhow::Ok(serde_json::to_string(&report)? + "\n");
     let text = if flags.json { json()? } else { page(&report, run().as_ref()) };
     output::print(&text)?;
@@ -43,13 +46,4 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         refusals.iter().for_each(|refusal| output::warn(refusal));
     }
     Ok(if none_fit { Exit::Limit } else { Exit::Done })
-}
-
-/// The latest run of this machine that has figures of the first screen.
-fn latest_run() -> Option<Report> {
-    let manifest = Manifest::load(None).ok()?;
-    let label = Environment::of_machine(&SystemFiles::live()).label();
-    let folders = SavedRun::latest_first(&manifest.results(), Some(&label));
-    let reports = folders.iter().filter_map(|folder| report_of(&manifest, folder).ok());
-    reports.into_iter().find(|report| !report.screen.is_empty())
 }

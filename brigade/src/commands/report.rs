@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
+use harness::system_files::SystemFiles;
 
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
@@ -14,7 +15,7 @@ use crate::manifest::Manifest;
 use crate::plan::{self, Schedule};
 use crate::show;
 use crate::show::screen::{Style, screen};
-use crate::store::results::{self, SavedRun};
+use crate::store::results::{self, Environment, SavedRun};
 
 /// Runs `brigade report`.
 ///
@@ -169,4 +170,12 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
 /// As [`output::read`].
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
     Ok(Reporter::new(manifest, folder).report(&output::read(folder)?, false))
+}
+
+/// The report of the latest run of this machine that has figures of the first screen.
+pub fn latest_here(manifest: &Manifest) -> Option<Report> {
+    let label = Environment::of_machine(&SystemFiles::live()).label();
+    let folders = SavedRun::latest_first(&manifest.results(), Some(&label));
+    let reports = folders.iter().filter_map(|folder| report_of(manifest, folder).ok());
+    reports.into_iter().find(|report| !report.screen.is_empty())
 }

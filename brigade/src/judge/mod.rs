@@ -5,6 +5,7 @@ pub mod environment;
 pub mod impact;
 pub mod loads;
 pub mod lost_time;
+pub mod rank;
 pub mod report;
 pub mod row;
 pub mod statistics;

@@ -239,7 +239,10 @@ impl Manifest {
     }
 
     /// The case with this command line; its flags may be in any order.
-    fn case(&self, line: &str) -> Result<&Case, String> {
+    ///
+    /// # Errors
+    /// If there is none, with a similar one.
+    pub fn case(&self, line: &str) -> Result<&Case, String> {
         let parsed = self.parsed(line).ok();
         let found = parsed.and_then(|case| self.case_of(&case.program, &case.parameters()));
         found.ok_or_else(|| unknown("case", line, self.cases.iter().map(|case| &case.name)))

@@ -1,6 +1,7 @@
 //! The figures of recorded machines that this binary contains: `results/machines.json`, whose
 //! `about` explains it.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -13,9 +14,27 @@ pub static RECORDED: LazyLock<Machines> = LazyLock::new(|| {
 /// What is used of `results/machines.json`.
 #[derive(Debug, Deserialize)]
 pub struct Machines {
+    /// The machines, one for each build.
+    pub machines: Vec<Machine>,
     /// Percentiles 0 to 100 of how far the figures of two runs of one build differ: the logarithm of
     /// their ratio, divided by its standard error in the first.
     pub scaled: Vec<f64>,
+}
+
+/// A recorded machine.
+#[derive(Debug, Deserialize)]
+pub struct Machine {
+    /// Its kind.
+    pub label: String,
+    /// Its figures by case.
+    pub cases: BTreeMap<String, Figure>,
+}
+
+/// The median of a case over the runs of a machine.
+#[derive(Debug, Deserialize)]
+pub struct Figure {
+    /// In nanoseconds or bytes.
+    pub figure: f64,
 }
 
 #[cfg(test)]
@@ -25,5 +44,6 @@ mod tests {
     #[test]
     fn the_recorded_machines_are_read() {
         assert!(RECORDED.scaled.len() == 101 && RECORDED.scaled.is_sorted());
+        assert!(RECORDED.machines.iter().all(|machine| !machine.cases.is_empty()));
     }
 }
