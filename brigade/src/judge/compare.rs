@@ -1,5 +1,6 @@
-//! A comparison: two lists of rows and a column of ratios, and how much runs of one build differ. The committed schema,
-//! `brigade/comparison.schema.json`, is generated from these types; a test compares the two.
+//! A comparison: two lists of rows and a column of ratios, and how much runs of one build differ.
+//! The committed schema, `brigade/comparison.schema.json`, is generated from these types; a test
+//! compares the two.
 
 use std::collections::BTreeMap;
 
