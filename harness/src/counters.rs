@@ -165,6 +165,16 @@ mod tests {
     use super::user_share;
 
     #[test]
+    fn threads_that_start_and_end_meanwhile_are_counted() {
+        let Some(counter) = super::SwitchCounter::of_process(std::process::id()) else { return };
+        let sleep =
+            || (0..40).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(50)));
+        // A child of this thread inherits its counter.
+        std::thread::spawn(sleep).join().expect("it sleeps");
+        assert!(counter.count().expect("it counts") >= 40);
+    }
+
+    #[test]
     fn run_time_is_split_in_proportion_to_the_ticks() {
         assert_eq!(user_share(1000, 1, 3), 250);
         assert_eq!(user_share(1000, 0, 0), 0);

@@ -11,7 +11,6 @@ use std::ptr;
 use libc::{c_int, c_long};
 use nix::errno::Errno;
 use nix::sys::prctl::get_timerslack;
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::sys::signal::Signal;
 
 use crate::control_groups::{self, Group};
@@ -122,38 +121,9 @@ impl Scheduling {
     }
 }
 
-/// Resource limits and their names. Programs raise the first soft one.
-const LIMITS: [(&str, Resource); 16] = [
-    ("open_files", Resource::RLIMIT_NOFILE),
-    ("user_processes", Resource::RLIMIT_NPROC),
-    ("locked_memory_bytes", Resource::RLIMIT_MEMLOCK),
-    ("address_space_bytes", Resource::RLIMIT_AS),
-    ("data_bytes", Resource::RLIMIT_DATA),
-    ("stack_bytes", Resource::RLIMIT_STACK),
-    ("resident_bytes", Resource::RLIMIT_RSS),
-    ("cpu_seconds", Resource::RLIMIT_CPU),
-    ("realtime_us", Resource::RLIMIT_RTTIME),
-    ("realtime_priority", Resource::RLIMIT_RTPRIO),
-    ("nice", Resource::RLIMIT_NICE),
-    ("pending_signals", Resource::RLIMIT_SIGPENDING),
-    ("message_queue_bytes", Resource::RLIMIT_MSGQUEUE),
-    ("file_bytes", Resource::RLIMIT_FSIZE),
-    ("core_bytes", Resource::RLIMIT_CORE),
-    ("file_locks", Resource::RLIMIT_LOCKS),
-];
-
-/// Environment variables that change how programs, C libraries and runtimes behave; a star stands
-/// for any end.
-const VARIABLES: &str = "\
-    GLIBC_TUNABLES MALLOC_* LD_* _RJEM_MALLOC_CONF MIMALLOC_* TCMALLOC_* GOMAXPROCS GODEBUG GOGC \
-    GOMEMLIMIT GOTRACEBACK GORACE GOFLAGS GOEXPERIMENT GOAMD64 GOARM64 CGO_ENABLED TOKIO_* \
-    ASYNC_STD_* SMOL_* BLOCKING_MAX_THREADS RAYON_* RUST_MIN_STACK \
-    JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS JAVA_OPTS NODE_OPTIONS NODE_ENV UV_* \
-    PYTHON* ERL_* ELIXIR_ERL_OPTIONS BEAM_* DOTNET_* COMPlus_* OMP_* GOMP_* KMP_* GHCRTS OCAMLRUNPARAM";
-
-/// Words that may be values of such variables, besides numbers and options.
-const WORDS: &str = "true false yes no on off auto none never always full default short single \
-    system crash all debug release production development random malloc pymalloc mimalloc";
+/// Environment variables that change how programs, C libraries and runtimes behave, and the words
+/// that are shown of their values.
+const VARIABLES: &str = include_str!("variables.txt");
 
 /// What the calling thread inherited. Children of it inherit the same, except for what
 /// [`Scheduling::is_reset_on_fork`] names.
@@ -189,14 +159,13 @@ pub fn facts() -> Facts {
     }
     set("process.ignored_signals", field(&status, "SigIgn").map(signals));
     set("process.blocked_signals", field(&status, "SigBlk").map(signals));
-    for (name, resource) in LIMITS {
-        let bound = |value| match value {
-            RLIM_INFINITY => "unlimited".to_owned(),
-            value => value.to_string(),
-        };
-        let (soft, hard) = getrlimit(resource).ok().unzip();
-        set(&format!("limits.{name}.soft"), soft.map(bound));
-        set(&format!("limits.{name}.hard"), hard.map(bound));
+    // Titles of up to 25 characters, then the soft limit and the hard one.
+    for line in files.text("proc/self/limits").unwrap_or_default().lines().skip(1) {
+        let (title, values) = line.split_at_checked(25).unwrap_or((line, ""));
+        let name = title.trim().trim_start_matches("Max ").replace(' ', "_");
+        for (kind, value) in ["soft", "hard"].into_iter().zip(values.split_whitespace()) {
+            set(&format!("limits.{name}.{kind}"), Some(value.to_owned()));
+        }
     }
     let offsets = files.text("proc/self/timens_offsets").unwrap_or_default();
     let is_zero = |line: &str| line.split_whitespace().skip(1).all(|number| number == "0");
@@ -249,7 +218,7 @@ fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Facts {
     let fact = |(name, value): (OsString, OsString)| {
         let name = recordable(&name.to_string_lossy());
         let is_one = |of: &str| of.strip_suffix('*').map_or(of == name, |of| name.starts_with(of));
-        let is_listed = VARIABLES.split_whitespace().any(is_one);
+        let is_listed = listed("names").any(is_one);
         is_listed.then(|| (format!("variables.{name}"), value_of(&name, &value)))
     };
     all.filter_map(fact).collect()
@@ -259,11 +228,18 @@ fn joined(values: impl Iterator<Item = String>) -> Option<String> {
     Some(values.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
+/// The words on the lines of [`VARIABLES`] that begin with this.
+fn listed(what: &str) -> impl Iterator<Item = &'static str> + use<> {
+    let prefix = format!("{what}: ");
+    let lines = VARIABLES.lines().filter_map(move |line| line.strip_prefix(&prefix));
+    lines.flat_map(str::split_whitespace)
+}
+
 /// The value of a variable if it consists of numbers, options and known words; otherwise only that
 /// it is set, since it could name a person or a path, and a checksum.
 fn value_of(name: &str, value: &OsStr) -> String {
     let text = value.to_string_lossy();
-    let is_word = |word: &str| WORDS.split_whitespace().any(|of| of.eq_ignore_ascii_case(word));
+    let is_word = |word: &str| listed("words").any(|of| of.eq_ignore_ascii_case(word));
     let is_number = |word: &str| {
         let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
         word.len() - digits.len() <= 3 && digits.parse::<f64>().is_ok()
@@ -349,4 +325,66 @@ fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
     let found = allowed.iter().copied().filter(|cpu| all || isolated.contains(cpu));
     let found: Vec<usize> = found.collect();
     (allowed.len() > 1 && !found.is_empty()).then(|| CpuList::of(found).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_could_name_somebody_are_withheld() {
+        for (name, value) in [
+            ("GODEBUG", "asyncpreemptoff=1"),
+            ("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=0:glibc.malloc.arena_max=1"),
+            ("JAVA_TOOL_OPTIONS", "-Xss512k -XX:+UseSerialGC -XX:ActiveProcessorCount=1"),
+            ("ERL_FLAGS", "+S 1:1 +sbwt none"),
+            ("NODE_OPTIONS", "--max-old-space-size=4096"),
+            ("GOMEMLIMIT", "512MiB"),
+        ] {
+            assert_eq!(value_of(name, OsStr::new(value)), value);
+        }
+        for (name, value) in [
+            ("JAVA_TOOL_OPTIONS", "-Duser.name=alice"),
+            ("JAVA_TOOL_OPTIONS", "-Dalice"),
+            ("NODE_OPTIONS", "--require /home/alice/x.js"),
+            ("NODE_OPTIONS", "--title=alice"),
+            ("ERL_FLAGS", "-sname alice"),
+            ("PYTHONHASHSEED", "alice@host"),
+            ("LD_PRELOAD", "alice.so"),
+            ("PYTHONPATH", "1"),
+        ] {
+            let shown = value_of(name, OsStr::new(value));
+            assert!(shown.starts_with("set, ") && !shown.contains("alice"), "{name}: {shown}");
+            assert_ne!(shown, value_of(name, OsStr::new("another")));
+        }
+    }
+
+    #[test]
+    fn cpus_without_balance_are_found_in_both_versions() {
+        let one = "1 2 0:3 / /sys/fs/cgroup rw - cgroup cgroup rw,cpuset\n";
+        let two = "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let cgroup = |line| ("proc/self/cgroup", line);
+        let mounts = |line| ("proc/self/mountinfo", line);
+        let file = |name, text| (name, text);
+        let (own, root) = (
+            "sys/fs/cgroup/a/cpuset.sched_load_balance",
+            "sys/fs/cgroup/cpuset.sched_load_balance",
+        );
+        let partition = "sys/fs/cgroup/a/cpuset.cpus.partition";
+        let isolated = "sys/devices/system/cpu/isolated";
+        let group = [cgroup("3:cpuset:/a\n"), mounts(one)];
+        let unified = [cgroup("0::/a\n"), mounts(two)];
+        for (files, found) in [
+            (vec![], None),
+            ([&group[..], &[file(own, "0"), file(root, "0")]].concat(), Some("0,1")),
+            ([&group[..], &[file(own, "1"), file(root, "0")]].concat(), None),
+            ([&unified[..], &[file(partition, "isolated")]].concat(), Some("0,1")),
+            ([&unified[..], &[file(partition, "root")]].concat(), None),
+            (vec![file(isolated, "1-3")], Some("1")),
+        ] {
+            let system = SystemFiles::simulated(&files);
+            assert_eq!(unbalanced(&system, Some("0-1")).as_deref(), found, "{files:?}");
+            assert_eq!(unbalanced(&system, Some("1")), None, "one CPU needs no balance");
+        }
+    }
 }

@@ -224,7 +224,7 @@ impl Session {
 
     /// The limit on CPU time that interrupted it.
     fn reached(&self) -> Option<anyhow::Error> {
-        let limits = ["limits.cpu_seconds.soft", "limits.realtime_us.soft"];
+        let limits = ["limits.cpu_time.soft", "limits.realtime_timeout.soft"];
         let is_set = |name: &&str| self.inherited.get(*name).is_some_and(|of| of != "unlimited");
         let name = limits.into_iter().find(is_set).filter(|_| self.out_of_time.load(Relaxed))?;
         let limit = if name == limits[0] { "RLIMIT_CPU" } else { "RLIMIT_RTTIME" };

@@ -368,3 +368,21 @@ fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
         assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
     }
 }
+
+/// A wrapper waits for the process that makes the marks: that one is counted, or none.
+#[test]
+fn the_process_behind_a_wrapper_is_counted() {
+    if !can("python3", &["--version"], ".") {
+        return;
+    }
+    let file = root().join("guests/python/brigade.py");
+    let python = |rest: &str| format!("python3 {} --tasks 20 \"$@\"{rest}", file.display());
+    let record = |script: &str| Bench::script(script).invocation();
+    let of = record(&python("\n:"));
+    let switches = &of["record"]["switches"];
+    let cpu_ns = of["record"]["cpu"]["user_ns_per_operation"].as_f64().unwrap_or(0.0);
+    assert!(cpu_ns > 100.0 && switches.is_object(), "{of}");
+    // The marks go through another process.
+    let of = record(&python(" | cat\n:"));
+    assert_eq!(of["outcome"], "failed", "{of}");
+}

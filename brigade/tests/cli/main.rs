@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod faults;
 mod guests;
+mod inherited;
 mod machine;
 mod report;
 mod repository;

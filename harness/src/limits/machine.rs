@@ -443,7 +443,8 @@ mod tests {
              Max processes             4000                 5000                 processes\n\
              Max open files            1024                 20000                files\n\
              Max locked memory         8388608              8388608              bytes\n\
-             Max address space         unlimited            unlimited            bytes\n",
+             Max address space         unlimited            unlimited            bytes\n\
+             Max data size             unlimited            unlimited            bytes\n",
         ),
         USER,
         ("proc/self/uid_map", "0 0 4294967295\n"),
@@ -534,6 +535,51 @@ mod tests {
             let limits = in_force(&SystemFiles::simulated(&files));
             let limit = limits.iter().find(|limit| limit.name == "RLIMIT_NPROC").expect("a limit");
             assert_eq!(limit.exempt.is_some(), exempt, "{user} {capabilities} {map}");
+        }
+    }
+
+    /// Processes 1 and 2 with three threads, in a namespace of their own.
+    #[test]
+    fn numbers_are_counted_in_their_namespace_and_wrap_around() {
+        let inside = [
+            ("proc/self/ns/pid", "pid:[4026532000]"),
+            ("proc/1/task/1/stat", ""),
+            ("proc/2/task/2/stat", ""),
+            ("proc/2/task/350/stat", ""),
+            ("proc/sys/kernel/pid_max", "400"),
+        ];
+        for (release, last, available, wraps) in [
+            ("6.14.0", "2", 397 - 1, true),
+            ("6.14.0", "350", 100 - 1, false),
+            // Before, the namespace of the machine counted.
+            ("6.13.0", "2", 0, false),
+        ] {
+            let release = ("proc/sys/kernel/osrelease", release);
+            let last = ("proc/sys/kernel/ns_last_pid", last);
+            let files = [&MACHINE[..], &inside, &[release, last]].concat();
+            let limits = in_force(&SystemFiles::simulated(&files));
+            let limit = limits.iter().find(|limit| limit.name == "kernel.pid_max").expect("one");
+            assert_eq!(limit.available(), Some(available), "{release:?} {last:?}");
+            assert_eq!(limit.caveat.is_some(), wraps, "{release:?} {last:?}");
+            let unseen = limits.iter().filter(|limit| limit.name.contains("namespace"));
+            assert_eq!(unseen.count(), 1, "what is outside is unknown");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_unknown_and_never_unlimited() {
+        for (hidden, name) in [
+            ("proc/sys/vm/max_map_count", "vm.max_map_count"),
+            ("proc/meminfo", "MemAvailable"),
+            ("proc/self/limits", "RLIMIT_DATA"),
+            ("proc/loadavg", "kernel.threads-max"),
+            ("proc/sys/kernel/pid_max", "kernel.pid_max"),
+        ] {
+            let files: Vec<_> = MACHINE.into_iter().filter(|(path, _)| *path != hidden).collect();
+            let limits = in_force(&SystemFiles::simulated(&files));
+            let limit = limits.iter().find(|limit| limit.name == name).expect(name);
+            assert_eq!(limit.unknown, Some(format!("/{hidden}")));
+            assert_eq!((limit.value, limit.available()), (None, None));
         }
     }
 

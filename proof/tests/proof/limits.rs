@@ -57,6 +57,36 @@ fn as_many_threads_as_a_control_group_may_have() {
 
 #[test]
 #[ignore = "part of the proof"]
+fn as_many_threads_as_fit_without_a_limit_of_ours() {
+    shown("threads", || reached("thread", |run| run));
+}
+
+#[test]
+#[ignore = "part of the proof"]
+fn as_many_tasks_as_fit_into_private_memory() {
+    const BYTES: u64 = 1 << 30;
+    for kind in ["thread", "coroutine"] {
+        shown(&format!("{kind}s under RLIMIT_DATA"), || {
+            reached(kind, |run| run.limited(Resource::RLIMIT_DATA, BYTES, BYTES))
+        });
+    }
+}
+
+/// Since Linux 6.14 each namespace has its `pid_max`; before, this would change the machine's.
+#[test]
+#[ignore = "part of the proof"]
+fn as_many_threads_as_a_pid_namespace_may_have() {
+    let is_own = r#"test "$(printf "6.14\n%s\n" $(uname -r) | sort -V | head -1)" = 6.14"#;
+    let inside = format!(r#"{is_own} && echo 1000 >/proc/sys/kernel/pid_max && exec "$@""#);
+    let script = format!(r#"exec unshare -pf --mount-proc sh -c '{inside}' sh "$@""#);
+    if brigade("list").from_shell(&script).run().code != Some(0) {
+        return contract::skip("kernel.pid_max", "no PID namespace with a limit of its own");
+    }
+    shown("threads under kernel.pid_max", || reached("thread", |run| run.from_shell(&script)));
+}
+
+#[test]
+#[ignore = "part of the proof"]
 fn as_many_tasks_as_fit_into_the_address_space() {
     const BYTES: u64 = 4 << 30;
     for kind in ["thread", "coroutine"] {

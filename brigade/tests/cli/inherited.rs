@@ -1,0 +1,269 @@
+//! What a run inherits is recorded, compared, and never guessed: each test starts `brigade` under
+//! something unusual.
+
+use std::process::Command;
+
+use harness::record::{Ending, Record};
+use serde_json::Value;
+
+use crate::bench::{Bench, Ended, RECORD, json_in};
+
+/// A brigade of threads that is over soon.
+const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
+
+/// Whether a shell script that ends with `exec "$@"` works here, for this user.
+fn can(script: &str) -> bool {
+    let output = Command::new("sh").args(["-c", script, "sh", "true"]).output().unwrap();
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        contract::skip(script, why.lines().last().unwrap_or("it fails"));
+    }
+    output.status.success()
+}
+
+/// `brigade` with these words, started by a script.
+fn under(script: &str, words: &str) -> Ended {
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brigade")]);
+    command.args(words.split(' '));
+    Ended::from(command)
+}
+
+fn record(ended: &Ended) -> Record {
+    Record::parse(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+#[test]
+fn a_record_has_what_its_process_inherited() {
+    for (script, name, value) in [
+        ("exec nice -n 19", "scheduling.nice", "19"),
+        ("exec chrt -b 0", "scheduling.policy", "batch"),
+        ("exec chrt -f 10", "scheduling.priority", "fifo 10"),
+        ("exec chrt -R -f 10", "scheduling.reset_on_fork", "yes"),
+        ("echo 5000000 >/proc/$$/timerslack_ns && exec", "scheduling.timer_slack_ns", "5000000"),
+        ("exec setarch -R", "process.personality", "40000"),
+        ("exec setpriv --no-new-privs", "process.no_new_privileges", "1"),
+        ("echo 500 >/proc/$$/oom_score_adj && exec", "process.oom_score_adj", "500"),
+        ("exec taskset -c 0", "process.allowed_cpus", "0"),
+        (
+            "exec env --ignore-signal=CHLD --ignore-signal=ALRM",
+            "process.ignored_signals",
+            "SIGALRM, SIGCHLD",
+        ),
+        ("exec env --block-signal=TERM", "process.blocked_signals", "SIGTERM"),
+        ("exec prlimit --data=4294967296", "limits.data_size.soft", "4294967296"),
+        ("exec prlimit --sigpending=77:77", "limits.pending_signals.hard", "77"),
+        ("exec unshare -pf --mount-proc", "process.namespaces", "pid"),
+        ("exec unshare -T --monotonic 100000 --", "process.namespaces", "time"),
+        ("exec env TOKIO_WORKER_THREADS=1", "variables.TOKIO_WORKER_THREADS", "1"),
+        ("exec env GODEBUG=asyncpreemptoff=1", "variables.GODEBUG", "asyncpreemptoff=1"),
+    ] {
+        let script = format!("{script} \"$@\"");
+        if can(&script) {
+            let record = record(&under(&script, SHORT));
+            assert_eq!(record.inherited.get(name).map(String::as_str), Some(value), "{script}");
+        }
+    }
+    let secret =
+        r#"exec env JAVA_TOOL_OPTIONS=-Duser.home=/home/alice LD_LIBRARY_PATH=/alice "$@""#;
+    let ended = under(secret, SHORT);
+    assert!(record(&ended).inherited.contains_key("variables.LD_LIBRARY_PATH"));
+    assert!(!ended.stdout.contains("alice"), "{}", ended.stdout);
+}
+
+#[test]
+fn threads_that_are_scheduled_otherwise_than_their_process_are_recorded() {
+    let script = r#"exec chrt -R -f 10 "$@""#;
+    if can(script) {
+        let cpus = record(&under(script, SHORT)).cpus.expect("few threads");
+        assert_eq!(cpus.policies, ["fifo 10", "other nice 0"]);
+    }
+}
+
+#[test]
+fn inherited_signals_and_limits_on_cpu_time_cost_no_record() {
+    for script in ["exec env --ignore-signal=CHLD", "exec env --block-signal=CHLD"] {
+        let script = format!("{script} \"$@\"");
+        if can(&script) {
+            let ended = under(&script, "process-creation --tasks 2 --iters 2 --json");
+            assert_eq!(record(&ended).ended_by, Ending::Iterations);
+        }
+    }
+    // Soft below hard, and equal, where the kernel would kill without a signal.
+    for limit in ["1:4", "2:2"] {
+        let words = "thread-brigade --tasks 3 --iters 1000000000 --max-time 60 --json";
+        let ended = under(&format!("exec prlimit --cpu={limit} \"$@\""), words);
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        let record = record(&ended);
+        assert_eq!((record.ended_by, record.complete), (Ending::Signal, false));
+        let is_named = |text: &str| text.contains("RLIMIT_CPU");
+        assert!(record.error.is_some_and(|error| is_named(&error)) && is_named(&ended.stderr));
+    }
+}
+
+#[test]
+fn a_limit_that_the_kernel_would_meet_is_refused_before_anything_is_created() {
+    let deadline = "exec chrt -d --sched-runtime 5000000 --sched-deadline 10000000 \
+                    --sched-period 10000000 0 \"$@\"";
+    for (script, words, limit) in [
+        ("exec prlimit --data=33554432 \"$@\"", "coroutine-brigade --tasks 100", "RLIMIT_DATA"),
+        ("exec prlimit --as=335544320 \"$@\"", "thread-brigade --tasks 900", "RLIMIT_AS"),
+        (deadline, SHORT, "the policy is deadline"),
+        (deadline, "run thread-brigade --rounds 1", "the policy is deadline"),
+    ] {
+        if can(script) {
+            let ended = under(script, words);
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{ended:?}");
+            assert!(ended.stderr.contains(limit), "{ended:?}");
+        }
+    }
+}
+
+/// The forecast for threads, as JSON.
+fn threads(script: &str) -> Value {
+    let ended = under(script, "limits --kind thread --json");
+    serde_json::from_str::<Value>(&ended.stdout).unwrap()["kinds"][0].take()
+}
+
+#[test]
+fn limits_that_cannot_be_read_are_unknown() {
+    let hidden =
+        r#"exec unshare -m sh -c 'mount -t proc -o subset=pid proc /proc && exec "$@"' sh "$@""#;
+    if can(hidden) {
+        let forecast = threads(hidden);
+        let unknown = |name: &str| {
+            let limits = forecast["limits"].as_array().unwrap();
+            limits.iter().find(|limit| limit["name"] == name).unwrap()["unknown"].clone()
+        };
+        assert_eq!(forecast["at_most"], true);
+        assert_eq!(unknown("vm.max_map_count"), "/proc/sys/vm/max_map_count");
+        assert_eq!(unknown("kernel.pid_max"), "/proc/sys/kernel/pid_max");
+        assert_eq!(under(hidden, SHORT).code, Some(0), "what is unknown refuses nothing");
+    }
+    let inside = r#"exec unshare -pf --mount-proc "$@""#;
+    if can(inside) {
+        assert_eq!(threads(inside)["at_most"], true);
+    }
+}
+
+#[test]
+fn a_trace_in_another_time_namespace_has_its_switches() {
+    let script = r#"exec unshare -T --monotonic 100000 -- "$@""#;
+    if !can(script) {
+        return;
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brigade"), "trace"]);
+    let ended = Ended::from({
+        command.arg("thread-brigade --placement same-cpu");
+        command
+    });
+    match ended.code {
+        Some(3) => contract::skip("a trace in a time namespace", &ended.stderr),
+        code => assert_eq!(code, Some(0), "{ended:?}"),
+    }
+}
+
+/// The folders of two runs, the second started by another command.
+fn two_runs(bench: &Bench, other: &[&str]) -> Vec<String> {
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    let ended = Ended::from(bench.brigade_under(other, &["run", "--name", "zz"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    bench.result_folders().iter().map(|folder| folder.display().to_string()).collect()
+}
+
+#[test]
+fn runs_that_inherited_otherwise_are_not_alike() {
+    let bench = Bench::printing(RECORD);
+    let folders = two_runs(&bench, &["nice", "-n", "19", "env", "GODEBUG=asyncpreemptoff=1"]);
+    let ended = bench.ends(&["compare", &folders[0], &folders[1]]);
+    assert!(ended.stdout.starts_with("Inherited unlike: scheduling.nice: "), "{ended:?}");
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("variables.GODEBUG: – → asyncpreemptoff=1"), "{ended:?}");
+
+    let environment = json_in(format!("{}/environment.json", folders[1]));
+    assert_eq!(environment["scheduling.nice"], "19");
+    let advice = Ended::from(bench.brigade_under(&["nice", "-n", "19"], &["advise"]));
+    assert!(advice.stdout.contains("scheduling.nice: 19"), "{advice:?}");
+    let screen = bench.ends(&["report", &folders[1]]);
+    assert!(screen.stdout.contains("inherited: nice 19"), "{screen:?}");
+}
+
+#[test]
+fn a_run_is_not_resumed_where_processes_inherit_otherwise() {
+    let bench = Bench::new(&["a"], &format!("[ -e go ] || kill -9 $PPID; echo '{RECORD}'"));
+    bench.ends(&["run"]);
+    std::fs::write(bench.path("go"), "").unwrap();
+    let folder = bench.result_folders()[0].display().to_string();
+    let other = ["env", "GODEBUG=asyncpreemptoff=1"];
+    let ended = Ended::from(bench.brigade_under(&other, &["run", "--resume", &folder]));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("variables.GODEBUG"), "{ended:?}");
+    assert_eq!(bench.resumes().code, Some(0));
+}
+
+/// [`RECORD`] with other parts.
+fn changed(parts: &[(&str, &str)]) -> String {
+    let change = |record: String, (from, to): &(&str, &str)| {
+        assert!(record.contains(from), "{from}");
+        record.replacen(from, to, 1)
+    };
+    parts.iter().fold(RECORD.to_owned(), change)
+}
+
+#[test]
+fn a_record_that_contradicts_its_placement_fails() {
+    let both = (r#""affinity":[0]"#, r#""affinity":[0,1]"#);
+    let cpus = |before: &str, after: &str, ran_on: &str| {
+        format!(
+            r#""neighbours":null,"cpus":{{"allowed_before":{before},"allowed_after":{after},"ran_on":{ran_on},"policies":[]}}"#
+        )
+    };
+    let narrowed = cpus("[0,1]", "[0]", "[0]");
+    let outside = cpus("[0,1]", "[0,1]", "[7]");
+    let right = cpus("[0,1]", "[0,1]", "[0,1]");
+    let [narrowed, outside, right] =
+        [&narrowed, &outside, &right].map(|cpus| (r#""neighbours":null"#, cpus.as_str()));
+    let share = |of| (r#""cross_cpu_share":null"#, of);
+    let (none, all) = (share(r#""cross_cpu_share":0.0"#), share(r#""cross_cpu_share":1.0"#));
+    for (case, parts, outcome) in [
+        ("a", vec![both, right], "measured"),
+        ("a", vec![both, narrowed], "failed"),
+        ("a", vec![both, outside], "failed"),
+        ("a --placement spread", vec![both, all], "measured"),
+        ("a --placement spread", vec![both, none], "failed"),
+        ("a --placement same-cpu", vec![none], "measured"),
+        ("a --placement same-cpu", vec![all], "failed"),
+    ] {
+        let script = format!("cat <<'END'\n{}\nEND", changed(&parts));
+        let bench = Bench::new(&[case], &script);
+        bench.ends(&["run", "--rounds", "1"]);
+        let record = &bench.records()[0];
+        assert_eq!(record["outcome"], outcome, "{case}: {parts:?}: {}", record["error"]);
+    }
+}
+
+/// What later processes inherit changes during the run.
+#[test]
+fn a_process_that_inherited_otherwise_than_the_first_is_not_used_but_named() {
+    let with = |cpus: &str, ns: &str| {
+        let facts = format!(r#""neighbours":null,"inherited":{{"process.allowed_cpus":"{cpus}"}}"#);
+        let figure = format!(r#""ns_per_operation":{ns}"#);
+        changed(&[(r#""neighbours":null"#, &facts)]).replace(r#""ns_per_operation":75.0"#, &figure)
+    };
+    let script = format!(
+        "echo >>runs; [ $(wc -l <runs) -le 3 ] && echo '{}' || echo '{}'",
+        with("0-1", "75.0"),
+        with("0", "75.0")
+    );
+    let bench = Bench::new(&["a"], &script);
+    let ended = bench.ends(&["run", "--rounds", "6"]);
+    let folder = bench.result_folders()[0].display().to_string();
+    let report: Value =
+        serde_json::from_str(&bench.ends(&["report", &folder, "--format", "json"]).stdout).unwrap();
+    let inherited = report["run"]["inherited"].to_string();
+    assert!(inherited.contains("process.allowed_cpus changed from 0-1 to 0"), "{ended:?} {report}");
+    let processes = report["groups"][0]["rows"][0]["processes"].as_array().unwrap();
+    let used = processes.iter().filter(|process| process["outcome"] == "used");
+    assert_eq!((used.count(), processes.len()), (3, 6), "{report}");
+}
