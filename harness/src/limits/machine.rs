@@ -263,19 +263,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Without overcommitment, what all processes may write to together.
-    pub(super) fn commitment(&self) -> Option<Limit> {
-        self.number("proc/sys/vm/overcommit_memory").ok().filter(|mode| *mode == 2)?;
-        let text = self.text("proc/meminfo");
-        let bytes = |name| match &text {
-            Ok(text) => kib_field(text, name).ok_or("/proc/meminfo".to_owned()),
-            Err(file) => Err(file.clone()),
-        };
-        let (most, raise) = (bytes("CommitLimit"), "sudo sysctl vm.overcommit_memory=0".to_owned());
-        let name = (Resource::Data, "vm.overcommit_memory 2 (CommitLimit)");
-        Some(Self::limit(name, most.map(Some), bytes("Committed_AS"), raise))
-    }
-
     /// The open descriptors of this process; reading the folder opens one more.
     pub(super) fn open_files(&self) -> Read<u64> {
         Ok((self.files.names("proc/self/fd").len() as u64).saturating_sub(1))

@@ -59,7 +59,6 @@ pub(super) fn rows(m: &Machine<'_>) -> Vec<Option<Limit>> {
             None,
         )),
         Some(m.of_process(Data, ("RLIMIT_DATA", "Max data size"), m.data(), None)),
-        m.commitment(),
         Some(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0), None)),
         Some(m.of_process(
             LockedMemory,
