@@ -268,10 +268,12 @@ fn is_option(word: &str) -> bool {
     name.len() < word.len() && !word.starts_with("-D") && name.chars().all(is_plain)
 }
 
-/// The names of the signals in a mask such as `0000000000001000`. Rust ignores SIGPIPE itself.
+/// The names of the signals in a mask such as `0000000000001000`. Rust ignores SIGPIPE itself, and
+/// two are the C library's.
 fn signals(mask: &str) -> String {
     let mask = u64::from_str_radix(mask, 16).unwrap_or(0);
-    let is_set = |number: &i32| mask >> (number - 1) & 1 == 1 && *number != libc::SIGPIPE;
+    let is_set =
+        |number: &i32| mask >> (number - 1) & 1 == 1 && ![libc::SIGPIPE, 32, 33].contains(number);
     let name = |number: i32| match Signal::try_from(number) {
         Ok(signal) => signal.as_str().to_owned(),
         Err(_) => number.to_string(),

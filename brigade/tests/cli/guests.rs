@@ -377,7 +377,12 @@ fn the_process_behind_a_wrapper_is_counted() {
     }
     let file = root().join("guests/python/brigade.py");
     let python = |rest: &str| format!("python3 {} --tasks 20 \"$@\"{rest}", file.display());
-    let record = |script: &str| Bench::script(script).invocation();
+    let record = |script: &str| {
+        let bench = Bench::of("fake", &["fake".to_owned()], &[], "timeout_seconds = 100");
+        let file = bench.0.path().join("fake");
+        contract::executable::write(&file, format!("#!/bin/sh\n{script}\n"));
+        bench.invocation()
+    };
     let of = record(&python("\n:"));
     let switches = &of["record"]["switches"];
     let cpu_ns = of["record"]["cpu"]["user_ns_per_operation"].as_f64().unwrap_or(0.0);

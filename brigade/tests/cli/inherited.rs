@@ -216,14 +216,14 @@ fn a_record_that_contradicts_its_placement_fails() {
     let both = (r#""affinity":[0]"#, r#""affinity":[0,1]"#);
     let cpus = |before: &str, after: &str, ran_on: &str| {
         format!(
-            r#""neighbours":null,"cpus":{{"allowed_before":{before},"allowed_after":{after},"ran_on":{ran_on},"policies":[]}}"#
+            r#""cpus":{{"allowed_before":{before},"allowed_after":{after},"ran_on":{ran_on},"policies":[]}}"#
         )
     };
     let narrowed = cpus("[0,1]", "[0]", "[0]");
     let outside = cpus("[0,1]", "[0,1]", "[7]");
     let right = cpus("[0,1]", "[0,1]", "[0,1]");
     let [narrowed, outside, right] =
-        [&narrowed, &outside, &right].map(|cpus| (r#""neighbours":null"#, cpus.as_str()));
+        [&narrowed, &outside, &right].map(|cpus| (r#""cpus":null"#, cpus.as_str()));
     let share = |of| (r#""cross_cpu_share":null"#, of);
     let (none, all) = (share(r#""cross_cpu_share":0.0"#), share(r#""cross_cpu_share":1.0"#));
     for (case, parts, outcome) in [
@@ -247,9 +247,9 @@ fn a_record_that_contradicts_its_placement_fails() {
 #[test]
 fn a_process_that_inherited_otherwise_than_the_first_is_not_used_but_named() {
     let with = |cpus: &str, ns: &str| {
-        let facts = format!(r#""neighbours":null,"inherited":{{"process.allowed_cpus":"{cpus}"}}"#);
+        let facts = format!(r#""inherited":{{"process.allowed_cpus":"{cpus}"}}"#);
         let figure = format!(r#""ns_per_operation":{ns}"#);
-        changed(&[(r#""neighbours":null"#, &facts)]).replace(r#""ns_per_operation":75.0"#, &figure)
+        changed(&[(r#""inherited":{}"#, &facts)]).replace(r#""ns_per_operation":75.0"#, &figure)
     };
     let script = format!(
         "echo >>runs; [ $(wc -l <runs) -le 3 ] && echo '{}' || echo '{}'",
