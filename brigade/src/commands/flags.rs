@@ -53,19 +53,19 @@ pub enum Command {
     /// Run every case for a few iterations and verify what it reports
     #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
-    /// Predict how many tasks fit on this machine, and which limit stops more
+    /// Show how many tasks fit on this machine, and which limit stops more
     #[command(after_help = after(&["limits"], &[Exit::Limit]))]
     Limits(LimitsFlags),
     /// Compare two saved runs, or two builds, commands or sets of flags
     #[command(after_help = after(&["compare", "measuring"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
-    /// List settings of this machine that change the results
+    /// Rank this machine among others, and list settings that change the results
     #[command(after_help = after(&["advise"], &[]))]
     Advise(AdviseFlags),
-    /// Estimate how much a program loses to context switches on this machine
+    /// Answer whether context switches matter to a program on this machine
     #[command(after_help = after(&["impact"], &[]))]
     Impact(ImpactFlags),
-    /// Split each hop of a case into its parts, from the kernel's records of switches
+    /// Show where a hop's time goes
     #[command(after_help = after(&["trace", "measuring"], &[Exit::Limit]))]
     Trace(TraceFlags),
 }
@@ -342,8 +342,8 @@ pub struct LimitsFlags {
     /// Show all limits for one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Exit with 3 unless this many tasks of a kind fit; with --kind, print the commands that raise
-    /// its limits
+    /// Threads or async for so many connections: exit with 3 if no kind fits; with --kind, print
+    /// the commands that raise its limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
     /// Print JSON
