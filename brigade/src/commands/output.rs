@@ -95,7 +95,7 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("writing {}", path.display()))
 }
 
-/// Replaces a file by this text, escaped likewise.
+/// Replaces a file by this text, escaped for a terminal.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
         self.programs(&cases.iter().map(|case| &*case.program).collect())
     }
 
-    /// The programs with these names, likewise.
+    /// The programs with these names, built first.
     ///
     /// # Errors
     /// As [`Session::binaries`].

@@ -52,9 +52,9 @@ pub struct SwitchCost {
     pub cpu_ns: f64,
     /// Wall time: the range of 80 % of processes.
     pub wall_ns: Interval,
-    /// How often a CPU entered an idle state, and interrupted another, for each switch.
+    /// How often a CPU entered an idle state, for each switch.
     pub idle_entries: f64,
-    /// How often a CPU interrupted another, likewise.
+    /// How often a CPU interrupted another, for each switch.
     pub interrupts: f64,
 }
 

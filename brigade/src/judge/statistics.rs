@@ -66,7 +66,7 @@ impl Estimate {
         Some(Self::of_independent(confidence, values)?.widened(INFLATION))
     }
 
-    /// The median of values that do not depend on one another, likewise.
+    /// The median of values that do not depend on one another, with its interval.
     pub fn of_independent(confidence: f64, values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
         let value = quantile(&sorted, 0.5)?;

@@ -228,7 +228,7 @@ fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
             on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: of.ended_ns, ..turn });
             turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
         } else {
-            // Whoever left without having come was there.
+            // No arrival was recorded: this thread ran when the span began.
             let came = before.filter(|before| before.tid == tid);
             turns.push(Turn { from_ns: came.map_or(from_ns, |came| came.from_ns), ..turn });
         }

@@ -189,7 +189,7 @@ pub fn lines(text: &str) -> String {
     filled(text, "", "")
 }
 
-/// `text` as a list item, wrapped likewise.
+/// `text` as a list item, wrapped to the width of a terminal.
 pub fn item(text: &str) -> String {
     filled(text, "- ", "  ")
 }
