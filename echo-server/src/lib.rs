@@ -236,10 +236,11 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 /// How many ports connections to one address can have.
 fn ports() -> Option<u64> {
-    let range = SystemFiles::live().line("proc/sys/net/ipv4/ip_local_port_range")?;
+    let range = SystemFiles::live().text("proc/sys/net/ipv4/ip_local_port_range")?;
     let mut ends = range.split_whitespace().map(|end| end.parse::<u64>().ok());
     let (first, last) = (ends.next()??, ends.next()??);
-    (last + 1).checked_sub(first)
+    // The server has one of them.
+    last.checked_sub(first)
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
