@@ -65,14 +65,17 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
     let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
     let end = format!("{next_run}\n{}", end(report, folder));
     let mut text = head(report, style);
-    if report.screen.is_empty() {
+    // A group that explains rows of the first screen shows them with its answer.
+    let explains = matches!(&report.groups[..], [only] if only.parts);
+    if explains || report.screen.is_empty() {
         let room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count());
         let room = room / report.groups.len().max(1);
         let is_running = report.run.progress.seconds_left.is_some();
         let groups = report.groups.iter();
         text.extend(groups.map(|group| of_group(group, room, is_running, style)));
     }
-    text.extend(report.screen.iter().map(|part| of_part(part, style)));
+    let parts = report.screen.iter().filter(|_| !explains);
+    text.extend(parts.map(|part| of_part(part, style)));
     let mut said = not_measured(report);
     let taken = [&text, &end, &said].map(|of| of.lines().count()).iter().sum::<usize>() + 1;
     let mut room = MOST_LINES.saturating_sub(taken);
