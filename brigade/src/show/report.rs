@@ -212,7 +212,7 @@ pub fn loads_table(of: &Loads) -> Table {
 
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
-pub fn parts(group: &Group) -> Table {
+fn parts(group: &Group) -> Table {
     let headings = "where the time goes||>elapsed|>user|>kernel|>waiting|>asleep|>waking|>queued|\
                     >overlap|>cross|>idle/op|>ipi/op";
     let mut table = Table::of(headings);
@@ -243,6 +243,27 @@ pub fn parts(group: &Group) -> Table {
             share(parts.idle_entries, three_digits),
             share(parts.interrupts, three_digits),
         ]);
+    }
+    table
+}
+
+/// Where the time of each case goes, as far as it fits a terminal.
+pub fn parts_on_screen(group: &Group) -> Table {
+    let mut table = Table::of("where the time goes|>elapsed|>user|>kernel|>asleep|>waking|>cross");
+    for row in cases(&group.rows) {
+        let Some(parts) = row.parts else { continue };
+        let of = parts.waiting_for;
+        let times = [parts.user_ns, parts.kernel_ns].map(Some);
+        let waits = [of.map(|of| of.idle_ns), of.map(|of| of.waking_ns)];
+        let shares = times
+            .into_iter()
+            .chain(waits)
+            .map(|ns| ns.map_or(ABSENT.to_owned(), |ns| percent(ns / parts.elapsed_ns)));
+        let cross = parts.crossing_share.map_or(ABSENT.to_owned(), percent);
+        let name = row.label.strip_prefix(&row.program).map(str::trim).unwrap_or(&row.label);
+        let name = if name.is_empty() { "free" } else { name };
+        let cells = [name.to_owned(), duration(parts.elapsed_ns)].into_iter();
+        table.push(cells.chain(shares).chain([cross]).collect());
     }
     table
 }

@@ -6,7 +6,7 @@ use harness::terminal;
 
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief_ticks, bytes, duration, factor, percent, range, times};
-use super::report::{group_answers, loads_table, parts};
+use super::report::{group_answers, loads_table, parts_on_screen};
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Answer, Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{Quantity, Row, TaskKind};
@@ -203,7 +203,7 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     let said: String = group_answers(group).iter().map(|of| lines(&terminal::line(of))).collect();
     let mut table = match &group.loads {
         Some(loads) => loads_table(loads).text(),
-        None if group.parts => parts(group).text(),
+        None if group.parts => parts_on_screen(group).text(),
         None => String::new(),
     };
     let question = lines(&terminal::line(&group.question));
