@@ -405,8 +405,7 @@ fn measure(
         clock::be_punctual()?;
     }
     load.begin(order, flags.kind == Kind::One);
-    let of_server = || [vec![server], children_of(server)].concat();
-    bench.findings().peers = of_server();
+    bench.findings().peers = [vec![server], children_of(server)].concat();
     for round in bench.rounds(flags.rate) {
         let before = (Counters::own(), clock::now(), served.calls.load(Relaxed));
         load.counts = Counts::default();
