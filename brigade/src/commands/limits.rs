@@ -9,6 +9,7 @@ use crate::commands::output;
 use crate::commands::report::latest_here;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
+use crate::show::connections;
 use crate::show::limits::{KindForecast, LimitsReport, page};
 
 /// Runs `brigade limits`.
@@ -32,14 +33,15 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     };
     let kinds = kinds.into_iter().map(forecast).collect();
     let report = LimitsReport { tasks: flags.tasks, kinds };
-    let run = || {
-        (all > 1).then_some(flags.tasks).flatten().and_then(|_| {
-            let manifest = Manifest::load(None).ok()?;
-            latest_here(&manifest)
-        })
+    let answer = || match (flags.tasks, all) {
+        (None, _) | (_, 1) => Vec::new(),
+        (Some(tasks), _) => {
+            let run = Manifest::load(None).ok().and_then(|manifest| latest_here(&manifest));
+            connections::blocks(tasks, &report.kinds, run.as_ref())
+        }
     };
     let json = || anyhow::Ok(serde_json::to_string(&report)? + "\n");
-    let text = if flags.json { json()? } else { page(&report, run().as_ref()) };
+    let text = if flags.json { json()? } else { page(&report, answer()) };
     output::print(&text)?;
     // The table of all kinds already shows which fit.
     if all == 1 || flags.json {

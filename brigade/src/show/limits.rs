@@ -7,10 +7,8 @@ use harness::limits::{Forecast, Kind, Line, Resource};
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use super::connections;
 use super::page::{self, ABSENT, Block, Table};
 use super::quantity::{NO_BREAK_SPACE, bytes};
-use crate::judge::report::Report;
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -36,19 +34,18 @@ pub struct KindForecast {
     pub memory_bytes: Option<u64>,
 }
 
-/// The report as text: everything about one kind, or one line for each of several, after an answer
-/// from a run of this machine.
-pub fn page(report: &LimitsReport, run: Option<&Report>) -> String {
+/// The report as text: everything about one kind, or one line for each of several, after an
+/// answer.
+pub fn page(report: &LimitsReport, answer: Vec<Block>) -> String {
     let blocks = match &report.kinds[..] {
         [kind] => of_kind(kind, report),
         kinds => {
-            let answer = report.tasks.map(|tasks| connections::blocks(tasks, kinds, run));
             let table = Block::Table(match report.tasks {
                 Some(tasks) => of_tasks(kinds, tasks),
                 None => of_kinds(kinds),
             });
             let details = Block::Paragraph("Details: brigade limits --kind KIND".to_owned());
-            answer.into_iter().flatten().chain([table, details]).collect()
+            answer.into_iter().chain([table, details]).collect()
         }
     };
     page::text(&blocks)

@@ -5,6 +5,7 @@ pub mod connections;
 #[cfg(test)]
 mod fixtures;
 pub mod formats;
+pub mod group;
 pub mod html;
 pub mod limits;
 pub mod page;

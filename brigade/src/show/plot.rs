@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::group::cases;
 use super::quantity::{brief, brief_ticks, bytes, duration, percent};
 use super::report::estimated;
 use super::scale::Scale;
-use super::screen::cases;
 use super::svg::{Anchor, Picture, cut, disc, group as element, line, rectangle, text};
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};

@@ -1,13 +1,13 @@
 //! A full report as a page: the verdict, the screen's rows in figures, the groups, and the notes.
 
+use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table};
 use super::quantity::{
-    Unit, duration, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
+    Unit, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
     times as in_words,
 };
-use super::screen::{answer, answers, cases, machine};
+use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
-use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::statistics::Estimate;
@@ -162,54 +162,6 @@ pub fn comparisons(group: &Group) -> Table {
     table
 }
 
-/// The sentences that answer a group's question.
-pub fn group_answers(group: &Group) -> Vec<String> {
-    let advice = group.loads.as_ref().and_then(|loads| loads.advice.as_ref()).map(advised);
-    advice.into_iter().chain(group.answers.iter().map(answer)).collect()
-}
-
-/// Which line of a table to choose.
-fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> String {
-    let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
-        return format!("Keep {usual}: under no load is another clearly cheaper.");
-    };
-    let by = in_words(ratio.value);
-    match depends {
-        true => format!(
-            "It depends on the load: with {load} {usual} takes {by} as long as {better}, with another \
-             load {better} is the slower one."
-        ),
-        false => format!(
-            "Use {better}: with {load} {usual} takes {by} as long, and under no load is it clearly cheaper."
-        ),
-    }
-}
-
-/// Figures by load, with factors to the cheapest; sorted by the last load.
-pub fn loads_table(of: &Loads) -> Table {
-    let columns = of.loads.iter().map(|load| format!("|>{load}|>×")).collect::<String>();
-    let mut table = Table::of(&format!("|one acquisition{columns}"));
-    let value = |line: &LoadLine, at: usize| {
-        line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |of| of.value)
-    };
-    let best = |at| of.lines.iter().map(|line| value(line, at)).fold(f64::INFINITY, f64::min);
-    let last = of.loads.len().saturating_sub(1);
-    let mut lines: Vec<&LoadLine> = of.lines.iter().collect();
-    lines.sort_by(|one, other| value(one, last).total_cmp(&value(other, last)));
-    for line in lines {
-        let mut cells = vec![line.letter.to_string(), line.label.clone()];
-        for at in 0..of.loads.len() {
-            let figure = value(line, at);
-            cells.extend(match figure.is_finite() {
-                true => [duration(figure), factor(figure / best(at))],
-                false => [ABSENT.to_owned(), String::new()],
-            });
-        }
-        table.push(cells);
-    }
-    table
-}
-
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
 fn parts(group: &Group) -> Table {
@@ -243,27 +195,6 @@ fn parts(group: &Group) -> Table {
             share(parts.idle_entries, three_digits),
             share(parts.interrupts, three_digits),
         ]);
-    }
-    table
-}
-
-/// Where the time of each case goes, as far as it fits a terminal.
-pub fn parts_on_screen(group: &Group) -> Table {
-    let mut table = Table::of("where the time goes|>elapsed|>user|>kernel|>asleep|>waking|>cross");
-    for row in cases(&group.rows) {
-        let Some(parts) = row.parts else { continue };
-        let of = parts.waiting_for;
-        let times = [parts.user_ns, parts.kernel_ns].map(Some);
-        let waits = [of.map(|of| of.idle_ns), of.map(|of| of.waking_ns)];
-        let shares = times
-            .into_iter()
-            .chain(waits)
-            .map(|ns| ns.map_or(ABSENT.to_owned(), |ns| percent(ns / parts.elapsed_ns)));
-        let cross = parts.crossing_share.map_or(ABSENT.to_owned(), percent);
-        let name = row.label.strip_prefix(&row.program).map(str::trim).unwrap_or(&row.label);
-        let name = if name.is_empty() { "free" } else { name };
-        let cells = [name.to_owned(), duration(parts.elapsed_ns)].into_iter();
-        table.push(cells.chain(shares).chain([cross]).collect());
     }
     table
 }

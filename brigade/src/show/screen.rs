@@ -4,11 +4,11 @@
 
 use harness::terminal;
 
+use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
 use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief_ticks, bytes, duration, factor, percent, range, times};
-use super::report::{group_answers, loads_table, parts_on_screen};
+use super::quantity::{brief_ticks, bytes, duration, factor, range};
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
-use crate::judge::report::{Answer, Group, NextRun, Part, Report, RunProgress, RunSummary};
+use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
@@ -243,12 +243,6 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     text + &note
 }
 
-/// The figures of the cases, without those of single measurements.
-pub fn cases(rows: &[Row]) -> impl Iterator<Item = &Row> {
-    let mut before = None;
-    rows.iter().filter(move |row| before.replace(&row.case) != Some(&row.case))
-}
-
 fn value(row: &Row) -> f64 {
     row.figure.map_or(f64::INFINITY, |of| of.value)
 }
@@ -321,12 +315,6 @@ impl Axis {
         };
         if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
     }
-}
-
-/// A sentence with its ratio.
-pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
-    let words = if *share { percent(1.0 - 1.0 / ratio.value) } else { times(ratio.value) };
-    text.replacen("{}", &words, 1)
 }
 
 /// What the screen's sentences are, without the room of the screen.
