@@ -349,7 +349,7 @@ mod tests {
     use super::super::fixtures;
     use super::*;
     use crate::judge::compare::Repeat;
-    use crate::judge::report::{RunData, report};
+    use crate::judge::report::{Answer, RunData, report};
     use crate::manifest::Manifest;
     use crate::store::fixtures::Sample;
     use crate::store::results::SavedRun;
