@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::ptr;
+use std::{ptr, thread};
 
 use libc::{c_int, c_long};
 use nix::errno::Errno;
@@ -192,9 +192,16 @@ pub fn facts() -> Facts {
     facts
 }
 
+/// What programs inherit from this process, the same as a new thread; or this one, which runs.
+pub fn inherited_by_children(child: Option<u32>) -> Facts {
+    let read = move || child.map_or_else(facts, facts_of);
+    let reader = thread::Builder::new().spawn(read);
+    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(read)
+}
+
 /// What a child of the calling thread inherited. What a command around it has changed is seen if it
 /// is scheduling or a variable.
-pub fn facts_of(child: u32) -> Facts {
+fn facts_of(child: u32) -> Facts {
     let mut facts = facts();
     if let Some(of) = Scheduling::of(child) {
         let default_ns = Scheduling::own().and_then(|own| own.default_slice_ns());

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use harness::inherited::inherited_by_children;
 use harness::system_files::SystemFiles;
 use harness::terminal;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
 use crate::judge::row::Row;
 use crate::manifest::{Cost, Manifest};
-use crate::measure::environment::{chosen, inherited_by_children};
+use crate::measure::environment::chosen;
 use crate::show::page::{self, Block, Table, item, lines};
 use crate::show::quantity::figure;
 use crate::store::machines::RECORDED;

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 
 use harness::control_groups::{self, Group, Version};
 use harness::cpus::CpuList;
-use harness::inherited::{self, Facts};
+use harness::inherited::inherited_by_children;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
@@ -319,13 +318,6 @@ fn smallest(
         None | Some(u64::MAX) => "unlimited".to_owned(),
         Some(most) => most.to_string(),
     })
-}
-
-/// What programs inherit from this process, the same as a new thread; or this one, which runs.
-pub fn inherited_by_children(child: Option<u32>) -> Facts {
-    let read = move || child.map_or_else(inherited::facts, inherited::facts_of);
-    let reader = thread::Builder::new().spawn(read);
-    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(read)
 }
 
 fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<u64> {

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::process::ChildStdin;
 
 use harness::flags;
-use harness::inherited::Facts;
+use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
 use harness::record::{
     Ending, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
@@ -22,8 +22,6 @@ use harness::usage::{Span, Start, children_of};
 use harness::{cpus, memory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::measure::environment::inherited_by_children;
 
 /// The most characters of a line that an error quotes.
 const LONGEST_QUOTE: usize = 60;
