@@ -15,8 +15,8 @@
 //!
 //! What is counted: over TCP a thread that is woken for each request makes a switch, and a loop
 //! that always finds a request makes none; the record compares that with the kernel's count for
-//! the server alone. `ledger` has the memory of the server after the first connections and after
-//! all; that of sockets is of both ends.
+//! the server alone. `ledger` has the memory of the server after the first 64 connections and after
+//! the tasks of all have served a message; that of sockets is of both ends.
 //!
 //! Known biases: no network card, no TLS, one load, one size of message, and a server that only
 //! echoes; BIAS has more. `one` is no server that could be used: it is told the order of requests,
@@ -29,10 +29,8 @@ mod server;
 mod tasks;
 
 use std::io::{self, ErrorKind, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{self, UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
@@ -44,6 +42,7 @@ use anyhow::{Context as _, anyhow};
 use clap::value_parser;
 use harness::counters::Counters;
 use harness::failure::{Unavailable, UsageError};
+use harness::hand_over::{Reach, place};
 use harness::limits::{self, Kind as TaskKind, Need};
 use harness::placement::Policy;
 use harness::process_stat::{fork_alone, live};
@@ -54,10 +53,12 @@ use harness::system_files::{SystemFiles, kib_field};
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
 use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, failure};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{ForkResult, Pid, getpid};
+use rustix::net::{
+    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
 
 use crate::load::{Counts, Load};
 use crate::server::{Desk, Server};
@@ -67,6 +68,9 @@ const REQUESTS: u64 = 256;
 
 /// The longest message: it fits into the buffers of any socket, so a sender never blocks.
 const LONGEST_MESSAGE: i64 = 16 << 10;
+
+/// How many connections can wait to be accepted, at most.
+const BACKLOG: i32 = 128;
 
 /// Requests under way by default.
 const BUSY: u32 = 10;
@@ -245,22 +249,15 @@ fn ports() -> Option<u64> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let (hot, busy) = flags.use_of(bench.tasks() as u32)?;
-    let (is_tcp, bytes) = (flags.channel == Channel::Tcp, flags.message as usize);
+    let bytes = flags.message as usize;
     let mut order: Vec<usize> = (0..bench.tasks()).collect();
     fastrand::Rng::with_seed(0).shuffle(&mut order);
     order.truncate(hot);
-    let (listener, address) = Address::listen(flags.channel).context("listening")?;
+    let (listener, address) = listen(flags.channel).context("listening")?;
     let (polls, own, of_server) = split(bench);
-    // SAFETY: new memory, of zeros, which is never unmapped.
-    let calls: &'static AtomicU64 = unsafe {
-        let (read_write, shared) =
-            (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
-        let length = size_of::<AtomicU64>().try_into().expect("not 0");
-        mmap_anonymous(None, length, read_write, shared).context("sharing memory")?.cast().as_ref()
-    };
+    let calls = place(AtomicU64::new(0), Reach::Process).context("sharing memory")?;
     let server = Server {
         listener,
-        is_tcp,
         connections: bench.tasks(),
         workers: flags.workers(of_server.len()),
         stack_size: flags.stack.stack_size,
@@ -283,7 +280,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         };
     drop(server.listener);
     let measured = cpus::confine(&own).map_err(Into::into).and_then(|()| {
-        let mut load = Load::new(bytes, is_tcp, polls)?;
+        let mut load = Load::new(bytes, polls)?;
         measure(flags, bench, &mut load, (&address, &order, busy), Served { process: child, calls })
     });
     // The load has been dropped, so its connections are closed, and a server ends.
@@ -348,35 +345,35 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> Result<()
     }
 }
 
-/// Where the server listens.
-enum Address {
-    Tcp(std::net::SocketAddr),
-    Unix(net::SocketAddr),
+/// Listens at an unused address.
+fn listen(channel: Channel) -> rustix::io::Result<(OwnedFd, SocketAddrAny)> {
+    let name = format!("brigade-echo-server-{}", getpid());
+    let address: SocketAddrAny = match channel {
+        Channel::Tcp => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into(),
+        Channel::Unix => SocketAddrUnix::new_abstract_name(name.as_bytes())?.into(),
+    };
+    let listener = socket(&address)?;
+    net::bind(&listener, &address)?;
+    net::listen(&listener, BACKLOG)?;
+    let address = net::getsockname(&listener)?;
+    Ok((listener, address))
 }
 
-impl Address {
-    /// Listens at an unused address.
-    fn listen(channel: Channel) -> io::Result<(OwnedFd, Self)> {
-        if channel == Channel::Tcp {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-            let address = listener.local_addr()?;
-            return Ok((listener.into(), Self::Tcp(address)));
-        }
-        let name = format!("brigade-echo-server-{}", getpid());
-        let address = net::SocketAddr::from_abstract_name(name)?;
-        Ok((UnixListener::bind_addr(&address)?.into(), Self::Unix(address)))
-    }
+/// Connects to a server.
+fn connect(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
+    let socket = socket(address)?;
+    net::connect(&socket, address)?;
+    Ok(socket)
+}
 
-    fn connect(&self) -> io::Result<OwnedFd> {
-        Ok(match self {
-            Self::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
-                stream.set_nodelay(true)?;
-                stream.into()
-            }
-            Self::Unix(address) => UnixStream::connect_addr(address)?.into(),
-        })
+/// A socket for this address. What a listening one accepts inherits its options.
+fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
+    let family = address.address_family();
+    let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    if family == AddressFamily::INET {
+        sockopt::set_tcp_nodelay(&socket, true)?;
     }
+    Ok(socket)
 }
 
 /// The server's process, and how many system calls its loop has made.
@@ -391,16 +388,17 @@ fn measure(
     flags: &Flags,
     bench: &Bench,
     load: &mut Load,
-    (address, order, busy): (&Address, &[usize], usize),
+    (address, order, busy): (&SocketAddrAny, &[usize], usize),
     served: Served,
 ) -> anyhow::Result<()> {
     let server = served.process.as_raw().unsigned_abs();
     let mut ledger = Vec::new();
-    load.connect(address, bench.creation(), |open| {
-        if ledger.is_empty() || open == bench.tasks() {
-            ledger.push(memory_with(open, server));
-        }
-    })?;
+    let mut observe = |open| ledger.push(memory_with(open, server));
+    load.connect(address, bench.creation(), &mut observe)?;
+    if !bench.is_interrupted() {
+        load.set_up_all()?;
+        observe(bench.tasks());
+    }
     if flags.rate.is_some() {
         clock::be_punctual()?;
     }

@@ -1,10 +1,11 @@
 //! The load: one thread that sends requests over all connections, and verifies every answer.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
 use harness::rounds::{Lateness, Round};
@@ -13,8 +14,10 @@ use harness::{Measured, clock, failure};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+use rustix::net::sockopt::set_socket_linger;
 
-use crate::{Address, REQUESTS};
+use crate::{REQUESTS, connect};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 256;
@@ -27,7 +30,7 @@ const AT_ONCE: usize = 64;
 
 /// One side of a connection.
 struct Connection {
-    socket: File,
+    socket: TcpStream,
     /// The number of its current request.
     request: u32,
     /// Bytes of its answer so far: all, if no request is under way.
@@ -41,7 +44,6 @@ struct Connection {
 pub struct Load {
     connections: Vec<Connection>,
     epoll: OwnedFd,
-    is_tcp: bool,
     /// Never sleep: waking this process would be charged to the server.
     polls: bool,
     /// Those without a request under way, the one that waits longest first.
@@ -65,13 +67,12 @@ pub struct Counts {
 
 impl Load {
     /// A load over no connections.
-    pub fn new(bytes: usize, is_tcp: bool, polls: bool) -> anyhow::Result<Self> {
+    pub fn new(bytes: usize, polls: bool) -> anyhow::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from);
         let epoll = epoll.map_err(|error| failure::creating(format_args!("the epoll"), error))?;
         Ok(Self {
             connections: Vec::new(),
             epoll,
-            is_tcp,
             polls,
             idle: VecDeque::new(),
             fixed: None,
@@ -83,18 +84,19 @@ impl Load {
         })
     }
 
-    /// Opens the connections, and proves that each is served. Calls `observe` whenever all that
-    /// are open are.
+    /// Opens the connections. Calls `observe` when the first of many are open.
     pub fn connect(
         &mut self,
-        address: &Address,
+        address: &SocketAddrAny,
         numbers: impl Iterator<Item = usize>,
-        mut observe: impl FnMut(usize),
+        observe: &mut impl FnMut(usize),
     ) -> anyhow::Result<()> {
-        let mut numbers = numbers.peekable();
-        while let Some(number) = numbers.next() {
-            let open = || -> io::Result<File> {
-                let socket = address.connect()?;
+        for number in numbers {
+            if number == AT_ONCE {
+                observe(number);
+            }
+            let open = || -> io::Result<TcpStream> {
+                let socket = connect(address)?;
                 let data = EventData::new_u64(number as u64);
                 epoll::add(&self.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
                 Ok(socket.into())
@@ -103,15 +105,28 @@ impl Load {
                 .map_err(|error| failure::creating(format_args!("connection {number}"), error))?;
             let (due_ns, sent_ns) = (0, 0);
             self.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
-            self.send(number, 0)?;
-            let under_way = number % AT_ONCE + 1;
-            if under_way == AT_ONCE || numbers.peek().is_none() {
-                let mut left = under_way;
-                while left > 0 {
-                    left -= self.receive(None)?;
-                }
-                observe(number + 1);
+            if number % AT_ONCE == AT_ONCE - 1 {
+                self.set_up(number + 1 - AT_ONCE)?;
             }
+        }
+        self.set_up(self.connections.len() / AT_ONCE * AT_ONCE)
+    }
+
+    /// Proves that each connection is served: what opened it has answered its first message, and
+    /// its task answers this one.
+    pub fn set_up_all(&mut self) -> anyhow::Result<()> {
+        (0..self.connections.len()).step_by(AT_ONCE).try_for_each(|first| self.set_up(first))
+    }
+
+    /// Has a message that is no request answered over connections from the `first` on.
+    fn set_up(&mut self, first: usize) -> anyhow::Result<()> {
+        let numbers = first..(first + AT_ONCE).min(self.connections.len());
+        let mut left = numbers.len();
+        for number in numbers {
+            self.send(number, 0)?;
+        }
+        while left > 0 {
+            left -= self.receive(None)?;
         }
         Ok(())
     }
@@ -283,18 +298,9 @@ impl Load {
 impl Drop for Load {
     /// Resets the connections: otherwise the kernel would keep a port for each for a minute.
     fn drop(&mut self) {
-        let reset = libc::linger { l_onoff: 1, l_linger: 0 };
-        for of in self.connections.iter().filter(|_| self.is_tcp) {
-            // SAFETY: the option's value and its length match. A failure only keeps the port.
-            unsafe {
-                libc::setsockopt(
-                    of.socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    libc::SO_LINGER,
-                    (&raw const reset).cast(),
-                    size_of_val(&reset) as u32,
-                )
-            };
+        for of in &self.connections {
+            // A failure only keeps the port.
+            let _ = set_socket_linger(&of.socket, Some(Duration::ZERO));
         }
     }
 }

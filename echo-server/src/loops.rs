@@ -1,10 +1,10 @@
 //! Servers without tasks: one thread that asks the kernel which connection is next.
 
 use std::cell::Cell;
-use std::fs::File;
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::{io, ptr};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use harness::limits::RING_ENTRIES;
 use io_uring::squeue::Entry;
@@ -18,61 +18,43 @@ use crate::server::{Desk, Server, is_end};
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;
 
-/// The number that stands for the listening socket.
-const LISTENER: u64 = u64::MAX;
-
-/// An epoll that watches connections and, if there is one, a listening socket.
-pub struct Watch {
-    pub epoll: OwnedFd,
+/// An epoll that watches these connections.
+pub fn watch(connections: &[TcpStream], flags: EventFlags) -> io::Result<OwnedFd> {
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    for (connection, number) in connections.iter().zip(0..) {
+        epoll::add(&epoll, connection, EventData::new_u64(number), flags)?;
+    }
+    Ok(epoll)
 }
 
-impl Watch {
-    pub fn new(listener: &OwnedFd) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        Ok(Self { epoll })
-    }
-
-    pub fn add(&self, number: usize, connection: impl AsFd, flags: EventFlags) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, connection, EventData::new_u64(number as u64), flags)?)
-    }
-
-    /// Waits, and passes on each number that is readable; `None` is the listening socket.
-    #[inline]
-    pub fn wait(
-        &self,
-        desk: Desk,
-        mut pass: impl FnMut(Option<usize>) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_EVENTS];
-        desk.count(1);
-        match epoll::wait(&self.epoll, &mut events, None) {
-            Ok((events, _)) => events.iter().try_for_each(|event| {
-                let number = event.data.u64();
-                pass((number != LISTENER).then_some(number as usize))
-            }),
-            Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+/// Waits, and passes on each connection that is readable.
+#[inline]
+pub fn wait(
+    epoll: &OwnedFd,
+    desk: Desk,
+    mut pass: impl FnMut(usize, EventFlags) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_EVENTS];
+    desk.count(1);
+    match epoll::wait(epoll, &mut events, None) {
+        Ok((events, _)) => {
+            events.iter().try_for_each(|event| pass(event.data.u64() as usize, event.flags))
         }
+        Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// A loop of epoll, level-triggered. The rest of a message that has begun to arrive is waited for.
 pub fn epoll(server: &Server) -> io::Result<()> {
-    let (watch, mut connections) = (Watch::new(&server.listener)?, Vec::new());
+    let connections: Vec<_> = server.accept().collect::<io::Result<_>>()?;
+    let watch = watch(&connections, EventFlags::IN)?;
     let (mut message, mut left) = (server.desk.buffer(), server.connections);
     while left > 0 {
-        watch.wait(server.desk, |event| {
-            let Some(number) = event else {
-                let connection = server.accept()?;
-                watch.add(connections.len(), &connection, EventFlags::IN)?;
-                connections.push(Some(connection));
-                return Ok(());
-            };
-            let connection = connections[number].as_ref().expect("an open connection");
+        wait(&watch, server.desk, |number, _| {
             server.desk.count(2);
-            if !server.desk.echo(connection, &mut message)? {
-                connections[number] = None;
+            if !server.desk.echo(&connections[number], &mut message)? {
+                epoll::delete(&watch, &connections[number])?;
                 left -= 1;
             }
             Ok(())
@@ -84,13 +66,17 @@ pub fn epoll(server: &Server) -> io::Result<()> {
 /// Marks the request that sends; the connection's number is in the lower bits.
 const SENT: u64 = 1 << 63;
 
-/// A loop of io_uring: each message is a request to receive and one to send.
+/// A loop of io_uring: each message is a request to receive and one to send. The kernel waits for
+/// the whole of it.
 pub fn io_uring(server: &Server) -> io::Result<()> {
-    let (mut ring, mut connections) = (IoUring::new(RING_ENTRIES)?, Vec::new());
-    let listener = Fd(server.listener.as_raw_fd());
-    let accept = opcode::Accept::new(listener, ptr::null_mut(), ptr::null_mut());
-    let accept = accept.build().user_data(LISTENER);
-    push(&mut ring, &accept)?;
+    let mut ring = IoUring::new(RING_ENTRIES)?;
+    let mut connections = Vec::with_capacity(server.connections);
+    for (socket, number) in server.accept().zip(0..) {
+        // Never freed: the kernel may write to it after the ring has been closed.
+        let message: &[Cell<u8>] = vec![Cell::new(0); server.desk.bytes].leak();
+        connections.push((socket?, message));
+        push(&mut ring, &receive(&connections[number], number))?;
+    }
     let mut left = server.connections;
     while left > 0 {
         server.desk.count(1);
@@ -100,76 +86,37 @@ pub fn io_uring(server: &Server) -> io::Result<()> {
         }
         loop {
             let Some(done) = ring.completion().next() else { break };
-            let next = match (done.user_data(), checked(done.result())) {
-                (LISTENER, socket) => {
-                    let number = connections.len();
-                    connections.push(Connection::new(server, socket?)?);
-                    if number + 1 < server.connections {
-                        push(&mut ring, &accept)?;
-                    }
-                    Some(connections[number].receive(number))
+            let number = (done.user_data() & !SENT) as usize;
+            let of = &connections[number];
+            let error = || io::Error::from_raw_os_error(-done.result());
+            match done.result() {
+                ..0 if !is_end(&error()) => return Err(error()),
+                ..=0 => left -= 1,
+                _ if done.user_data() & SENT != 0 => push(&mut ring, &receive(of, number))?,
+                bytes if bytes as usize == of.1.len() => {
+                    server.desk.serve(&[of.1[0].get()]);
+                    push(&mut ring, &send(of, number))?;
                 }
-                (_, Ok(0)) => None,
-                (data, Ok(bytes)) => {
-                    let number = (data & !SENT) as usize;
-                    Some(connections[number].proceed(server, data, bytes as usize))
-                }
-                (_, Err(error)) if is_end(&error) => None,
-                (_, Err(error)) => return Err(error),
-            };
-            match next {
-                Some(next) => push(&mut ring, &next)?,
-                None => left -= 1,
+                _ => return Err(io::Error::other("the kernel received part of a message")),
             }
         }
     }
     Ok(())
 }
 
-/// A connection of the ring.
-struct Connection {
-    socket: File,
-    /// Never freed: the kernel may write to it after the ring has been closed.
-    message: &'static [Cell<u8>],
-    /// How much of the message has been received or sent.
-    done: Cell<usize>,
+/// A connection of the ring and its message.
+type Connection = (TcpStream, &'static [Cell<u8>]);
+
+fn receive((socket, message): &Connection, number: usize) -> Entry {
+    let bytes = message.as_ptr().cast_mut().cast();
+    let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), bytes, message.len() as u32);
+    receive.flags(libc::MSG_WAITALL).build().user_data(number as u64)
 }
 
-impl Connection {
-    fn new(server: &Server, socket: i32) -> io::Result<Self> {
-        let message = vec![Cell::new(0); server.desk.bytes].leak();
-        Ok(Self { socket: server.accepted(socket)?, message, done: Cell::new(0) })
-    }
-
-    fn rest(&self) -> (Fd, &[Cell<u8>]) {
-        (Fd(self.socket.as_raw_fd()), &self.message[self.done.get()..])
-    }
-
-    fn receive(&self, number: usize) -> Entry {
-        let (socket, rest) = self.rest();
-        let receive = opcode::Recv::new(socket, rest.as_ptr().cast_mut().cast(), rest.len() as u32);
-        receive.build().user_data(number as u64)
-    }
-
-    fn send(&self, number: usize) -> Entry {
-        let (socket, rest) = self.rest();
-        let send = opcode::Send::new(socket, rest.as_ptr().cast(), rest.len() as u32);
-        send.build().user_data(SENT | number as u64)
-    }
-
-    /// The request after one that moved so many bytes.
-    fn proceed(&self, server: &Server, data: u64, bytes: usize) -> Entry {
-        let (number, sent) = ((data & !SENT) as usize, data & SENT != 0);
-        self.done.set(self.done.get() + bytes);
-        let is_whole = self.done.get() == self.message.len();
-        if is_whole {
-            self.done.set(0);
-            if !sent {
-                server.desk.serve(&[self.message[0].get()]);
-            }
-        }
-        if sent == is_whole { self.receive(number) } else { self.send(number) }
-    }
+fn send((socket, message): &Connection, number: usize) -> Entry {
+    let bytes = message.as_ptr().cast();
+    let send = opcode::Send::new(Fd(socket.as_raw_fd()), bytes, message.len() as u32);
+    send.flags(libc::MSG_WAITALL).build().user_data(SENT | number as u64)
 }
 
 /// Adds a request; the next wait submits it.
@@ -180,10 +127,6 @@ fn push(ring: &mut IoUring, request: &Entry) -> io::Result<()> {
         ring.submit()?;
     }
     Ok(())
-}
-
-fn checked(result: i32) -> io::Result<i32> {
-    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(result) }
 }
 
 /// Whether to retry a call after this error.

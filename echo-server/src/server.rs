@@ -1,13 +1,12 @@
 //! The server: a process of its own, which echoes every message of N connections.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{self, Builder};
 
 use harness::process_stat::{fork_alone, live};
@@ -15,14 +14,14 @@ use harness::threads::outcome_of_process;
 use harness::{Work, threads};
 use nix::unistd::{ForkResult, getpid};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::retry_on_intr;
+use rustix::net::{SocketFlags, accept_with};
 
-use crate::loops::Watch;
 use crate::{Kind, loops, tasks};
 
 /// What a server has: its listening socket, the number of connections, and a request's needs.
 pub struct Server {
     pub listener: OwnedFd,
-    pub is_tcp: bool,
     pub connections: usize,
     pub workers: usize,
     pub stack_size: usize,
@@ -36,7 +35,7 @@ pub struct Server {
 pub struct Desk {
     pub bytes: usize,
     pub work: Work,
-    /// System calls of the server's loop, in memory shared with the generator.
+    /// System calls of the server's loop, in memory shared with the load.
     pub calls: &'static AtomicU64,
 }
 
@@ -62,7 +61,7 @@ impl Desk {
 
     /// Serves one message with blocking calls; `false` if the connection has ended.
     #[inline]
-    pub fn echo(self, mut connection: &File, message: &mut [u8]) -> io::Result<bool> {
+    pub fn echo(self, mut connection: &TcpStream, message: &mut [u8]) -> io::Result<bool> {
         match connection.read_exact(message) {
             Err(error) if is_end(&error) => return Ok(false),
             read => read?,
@@ -90,36 +89,39 @@ impl Server {
             Kind::IoUring => loops::io_uring(&self),
             Kind::Tokio | Kind::TokioCurrentThread => tasks::tokio(self, kind),
             Kind::AsyncExecutor => tasks::async_executor(&self),
-            Kind::Compio => tasks::compio(self),
+            Kind::Compio => tasks::compio(&self),
         }
     }
 
-    /// The next connection.
-    pub fn accept(&self) -> io::Result<File> {
-        accept(&self.listener, self.is_tcp)
-    }
-
-    /// A connection that the kernel has just accepted under this number.
-    pub fn accepted(&self, number: i32) -> io::Result<File> {
-        accepted(number, self.is_tcp)
+    /// The connections, each as soon as it is open and its first message, which sets it up, has
+    /// been answered; so every kind opens them alike. A Unix socket gets the type of one of TCP,
+    /// which makes the same system calls.
+    pub fn accept(&self) -> impl Iterator<Item = io::Result<TcpStream>> {
+        let mut message = self.desk.buffer();
+        (0..self.connections).map(move |_| {
+            let socket = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC))?;
+            let connection = TcpStream::from(socket);
+            self.desk.echo(&connection, &mut message)?;
+            Ok(connection)
+        })
     }
 
     /// A thread per connection.
     fn threads(&self) -> io::Result<()> {
         let mut started = Vec::with_capacity(self.connections);
-        for _ in 0..self.connections {
-            let (connection, desk) = (self.accept()?, self.desk);
+        for connection in self.accept() {
+            let (connection, desk) = (connection?, self.desk);
             let builder = Builder::new().stack_size(self.stack_size);
             started.push(builder.spawn(move || serve_all(&connection, desk))?);
         }
-        started.into_iter().try_for_each(joined)
+        started.into_iter().try_for_each(|thread| joined(thread.join()))
     }
 
     /// A process per connection.
     fn processes(&self) -> io::Result<()> {
         let (own, mut children) = (getpid(), Vec::with_capacity(self.connections));
-        for _ in 0..self.connections {
-            let connection = self.accept()?;
+        for connection in self.accept() {
+            let connection = connection?;
             match fork_alone()? {
                 ForkResult::Child => live(own, || serve_all(&connection, self.desk)),
                 ForkResult::Parent { child } => children.push(child),
@@ -131,13 +133,10 @@ impl Server {
 
     /// One thread that knows the order of requests, and waits only for one that is not there yet.
     fn one(&self) -> io::Result<()> {
-        let (mut message, mut connections) = (self.desk.buffer(), Vec::new());
-        for _ in 0..self.connections {
-            let connection = self.accept()?;
-            if !self.desk.echo(&connection, &mut message)? {
-                return Ok(());
-            }
-            connections.push(connection);
+        let connections: Vec<_> = self.accept().collect::<io::Result<_>>()?;
+        let (mut message, mut set_up) = (self.desk.buffer(), connections.iter());
+        if !set_up.try_fold(true, |_, next| self.desk.echo(next, &mut message))? {
+            return Ok(());
         }
         for &next in self.order.iter().cycle() {
             if !self.desk.echo(&connections[next], &mut message)? {
@@ -149,103 +148,56 @@ impl Server {
 
     /// One thread waits for readable connections; workers serve a message of each.
     fn pool(&self) -> io::Result<()> {
-        let watch = Arc::new(Watch::new(&self.listener)?);
-        let ready = Arc::new((Mutex::new(VecDeque::new()), Condvar::new()));
-        let left = Arc::new(AtomicU64::new(self.connections as u64));
-        let mut workers = Vec::with_capacity(self.workers);
-        for _ in 0..self.workers {
-            let (watch, ready, left) = (Arc::clone(&watch), Arc::clone(&ready), Arc::clone(&left));
-            let desk = self.desk;
-            workers.push(thread::spawn(move || {
-                let mut message = desk.buffer();
-                let (queue, changed) = &*ready;
-                loop {
-                    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                    let queue = changed.wait_while(queue, |queue: &mut VecDeque<_>| {
-                        queue.is_empty() && left.load(Relaxed) > 0
-                    });
-                    let next = queue.unwrap_or_else(PoisonError::into_inner).pop_front();
-                    let Some((number, connection)): Option<(usize, Arc<File>)> = next else {
-                        return Ok(());
-                    };
-                    if desk.echo(&connection, &mut message)? {
-                        let data = EventData::new_u64(number as u64);
-                        epoll::modify(&watch.epoll, &*connection, data, ONCE)?;
-                    } else if left.fetch_sub(1, Relaxed) == 1 {
-                        changed.notify_all();
-                    }
-                }
-            }));
-        }
-        let (is_tcp, desk, number) = (self.is_tcp, self.desk, self.connections);
-        let listener = self.listener.try_clone()?;
-        // It waits for ever; the end of the process ends it.
-        thread::spawn(move || -> io::Result<()> {
-            let mut connections = Vec::with_capacity(number);
+        let connections: Vec<_> = self.accept().collect::<io::Result<_>>()?;
+        let watch = loops::watch(&connections, ONCE)?;
+        let (queue, changed) = (Mutex::new(VecDeque::new()), Condvar::new());
+        let push = |next: Option<usize>| {
+            queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(next);
+            changed.notify_one();
+        };
+        let work = || {
+            let mut message = self.desk.buffer();
             loop {
-                watch.wait(desk, |event| {
-                    let Some(connection) = event else {
-                        let connection = Arc::new(accept(&listener, is_tcp)?);
-                        watch.add(connections.len(), &*connection, ONCE)?;
-                        connections.push(connection);
-                        return Ok(());
-                    };
-                    let next = (connection, Arc::clone(&connections[connection]));
-                    ready.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(next);
-                    ready.1.notify_one();
+                let guard = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let guard = changed.wait_while(guard, |queue| queue.is_empty());
+                let next = guard.unwrap_or_else(PoisonError::into_inner).pop_front();
+                let Some(number) = next.flatten() else { return Ok(()) };
+                // One that has ended is reported once more, as such.
+                self.desk.echo(&connections[number], &mut message)?;
+                let data = EventData::new_u64(number as u64);
+                epoll::modify(&watch, &connections[number], data, ONCE)?;
+            }
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.workers).map(|_| scope.spawn(work)).collect();
+            let mut left = connections.len();
+            while left > 0 {
+                loops::wait(&watch, self.desk, |number, flags| {
+                    if flags.contains(EventFlags::HUP) {
+                        left -= 1;
+                    } else {
+                        push(Some(number));
+                    }
                     Ok(())
                 })?;
             }
-        });
-        workers.into_iter().try_for_each(joined)
+            workers.iter().for_each(|_| push(None));
+            workers.into_iter().try_for_each(|worker| joined(worker.join()))
+        })
     }
 }
 
 /// Reports a readable connection once.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
-/// Accepts a connection.
-pub fn accept(listener: &OwnedFd, is_tcp: bool) -> io::Result<File> {
-    loop {
-        // SAFETY: the kernel stores no address.
-        let number = unsafe {
-            libc::accept4(
-                listener.as_raw_fd(),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                libc::SOCK_CLOEXEC,
-            )
-        };
-        if number >= 0 {
-            return accepted(number, is_tcp);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-/// A connection that the kernel has just accepted.
-fn accepted(number: i32, is_tcp: bool) -> io::Result<File> {
-    // SAFETY: it is open, and nobody else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    if !is_tcp {
-        return Ok(socket.into());
-    }
-    let stream = TcpStream::from(socket);
-    stream.set_nodelay(true)?;
-    Ok(OwnedFd::from(stream).into())
-}
-
 /// Serves a connection until its end.
-fn serve_all(connection: &File, desk: Desk) -> io::Result<()> {
+fn serve_all(connection: &TcpStream, desk: Desk) -> io::Result<()> {
     let mut message = desk.buffer();
     while desk.echo(connection, &mut message)? {}
     Ok(())
 }
 
 /// The result of a thread.
-fn joined(thread: thread::JoinHandle<io::Result<()>>) -> io::Result<()> {
-    thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+fn joined(outcome: thread::Result<io::Result<()>>) -> io::Result<()> {
+    outcome.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
 }
