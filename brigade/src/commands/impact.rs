@@ -148,7 +148,7 @@ type Prices = (String, Costs, Option<String>);
 
 /// The named run, or else this machine's latest.
 fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
-    let label = Environment::capture(manifest)?.label();
+    let label = Environment::of_machine(&SystemFiles::live()).label();
     let latest = || SavedRun::latest_first(&manifest.results(), Some(&label));
     let folders = flags.run.clone().map_or_else(latest, |folder| vec![folder]);
     let of_run = |folder: &PathBuf| {

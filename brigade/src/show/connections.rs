@@ -127,7 +127,10 @@ fn answer(
             .map_or(String::new(), |share| format!(", {} of the free memory", small_share(share)));
         format!("they hold {} instead of {}{share}", bytes(threads), bytes(tasks))
     }));
-    let reasons = reasons.iter().map(|reason| format!(", {reason}")).collect::<String>();
+    let reasons = match reasons.is_empty() {
+        true => String::new(),
+        false => format!(", but {}", reasons.join(", and ")),
+    };
     format!("{word}: {number} threads fit{reasons}.")
 }
 
