@@ -102,7 +102,7 @@ pub struct CompareFlags {
     /// brigade]
     #[arg(long, value_name = "FILE")]
     pub bin: Vec<PathBuf>,
-    /// Command that runs the programs, such as 'taskset -c 1' or 'env LANG=C'
+    /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
     #[arg(long, value_name = "CMD")]
     pub wrap: Vec<String>,
     /// Additional flags for the programs, such as '--tasks 50'

@@ -13,7 +13,7 @@ use crate::commands::run::{Run, command_of};
 use crate::commands::session::Session;
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
-use crate::judge::environment::{Difference, differences, is_inherited};
+use crate::judge::environment::{Difference, differences, is_inherited_by_figures};
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
@@ -114,7 +114,7 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
     let is_change = |change: &&Difference| {
         let is_fixed = FIXED.iter().any(|part| change.name.starts_with(part));
         let is_known = !change.values.contains(&None) || change.name.contains(".boot_parameters.");
-        (is_fixed && is_known) || is_inherited(&change.name)
+        (is_fixed && is_known) || is_inherited_by_figures(&change.name)
     };
     let changes = differences(was, now);
     let fatal: Vec<String> = changes.iter().filter(is_change).map(Difference::line).collect();

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
 use crate::store::results::{Environment, SavedRun};
@@ -159,7 +160,8 @@ fn significant_words(model: &str) -> Vec<String> {
 }
 
 /// Facts that processes inherit; a run lacks them all if it is older than [`MARK`].
-const INHERITED: [&str; 5] = ["cgroup.", "limits.", "process.", "scheduling.", "variables."];
+const LIMITS: &str = "limits.";
+const INHERITED: [&str; 5] = ["cgroup.", LIMITS, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
 
 /// Variables that change no figures.
@@ -266,15 +268,13 @@ pub fn of_processes(run: &SavedRun) -> Environment {
 
 /// Facts that differ between the first process of a case and a later one, which is not used then.
 pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
-    let mut first = BTreeMap::<&str, &BTreeMap<String, String>>::new();
+    let mut first = BTreeMap::<&str, &Record>::new();
     let mut found = BTreeMap::new();
     for (case, record) in
         run.invocations.iter().filter_map(|of| Some((&*of.case, of.record.as_ref()?)))
     {
-        let was = *first.entry(case).or_insert(&record.inherited);
-        for (name, value) in
-            was.iter().filter(|(name, value)| record.inherited.get(*name) != Some(value))
-        {
+        let was = *first.entry(case).or_insert(record);
+        for (name, value) in inherited_differently(was, record) {
             let now = record.inherited.get(name).map_or("–", String::as_str);
             found.entry(name.clone()).or_insert_with(|| [value.clone(), now.to_owned()]);
         }
@@ -282,9 +282,25 @@ pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
     found
 }
 
+/// The facts of a process that another did not inherit. A limit changes no figure unless it refuses.
+pub fn inherited_differently<'a>(
+    was: &'a Record,
+    now: &'a Record,
+) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let is_other = |(name, value): &(&String, &String)| {
+        now.inherited.get(*name) != Some(*value) && !name.starts_with(LIMITS)
+    };
+    was.inherited.iter().filter(is_other)
+}
+
 /// Whether a fact is inherited.
-pub fn is_inherited(name: &str) -> bool {
+fn is_inherited(name: &str) -> bool {
     begins_with_any(name, &INHERITED)
+}
+
+/// Whether a fact is inherited and no limit: raising one is how a refused run goes on.
+pub fn is_inherited_by_figures(name: &str) -> bool {
+    is_inherited(name) && !name.starts_with(LIMITS)
 }
 
 /// A fact that differs between two environments.

@@ -7,6 +7,7 @@ use harness::record::{IdleState, LedgerPoint, Measurement, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::environment::inherited_differently;
 use super::statistics::{ByRound, Estimate, Interval, median, quantile, slope, sorted};
 pub use crate::manifest::TaskKind;
 use crate::manifest::{Case, Manifest};
@@ -396,8 +397,9 @@ pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     }
     // A process that inherited something else than the first is another experiment.
     let mut all: Vec<Used> = rounds.into_values().collect();
-    let first = all.first().map(|of| &of.record.inherited);
-    all.retain(|of| Some(&of.record.inherited) == first);
+    if let Some(first) = all.first().map(|of| of.record) {
+        all.retain(|of| inherited_differently(first, of.record).next().is_none());
+    }
     let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
     if quiet.is_empty() { all } else { quiet }
 }

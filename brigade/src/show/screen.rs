@@ -427,7 +427,8 @@ mod tests {
         }
         for block in report.screen.iter().flat_map(|part| &part.blocks) {
             let column = |row: &Row, from: usize, columns: usize| -> Option<String> {
-                let line = text.lines().find(|line| line.contains(&row.label))?;
+                let label = |line: &str| line.chars().take(LABEL).collect::<String>();
+                let line = text.lines().find(|line| label(line).trim() == row.label)?;
                 let text: String = line.chars().skip(from).take(columns).collect();
                 (![ABSENT, ""].contains(&text.trim())).then_some(text)
             };

@@ -244,7 +244,7 @@ impl Variant {
             Ok(Self {
                 build: builds[side].clone(),
                 is_other_binary,
-                wrap: words("--wrap", wraps[side].as_deref().unwrap_or_default())?,
+                wrap: wrapper(wraps[side].as_deref().unwrap_or_default())?,
                 args: words("--args", args[side].as_deref().unwrap_or_default())?,
             })
         };
@@ -263,6 +263,15 @@ impl Variant {
             other_binary: self.is_other_binary,
         }
     }
+}
+
+/// Splits a command that runs the programs; `env` runs one that begins with a variable.
+fn wrapper(command: &str) -> Result<Vec<String>, UsageError> {
+    let mut words = words("--wrap", command)?;
+    if words.first().is_some_and(|word| word.contains('=')) {
+        words.insert(0, "env".to_owned());
+    }
+    Ok(words)
 }
 
 /// A flag's values for both sides: the same if it was given once.
