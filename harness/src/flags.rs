@@ -93,11 +93,6 @@ pub struct Flags {
     #[arg(long)]
     pub json: bool,
 
-    /// Write the distribution to FILE as HdrHistogram percentile text, in
-    /// nanoseconds
-    #[arg(long, value_name = "FILE")]
-    pub histogram: Option<PathBuf>,
-
     /// Record the switches of further laps in FILE, for brigade trace
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -126,28 +121,11 @@ pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }
 
-/// What clap's error says, in one line. clap prints each missing flag on a separate line, and
-/// refuses numbers in the words of Rust's parsers.
+/// What clap's error says, in one line. clap prints each missing flag on a separate line.
 pub fn reason(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
-    let text = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
-    let Some((value, why)) = text.rsplit_once(": ") else { return text };
-    let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
-    let advice = match (why, range) {
-        (_, Some((least, most))) => match most.trim_start_matches('=') {
-            most if most == u32::MAX.to_string() || most == u64::MAX.to_string() => {
-                format!("use {least} or more")
-            }
-            most => format!("use {least} to {most}"),
-        },
-        ("invalid digit found in string" | "cannot parse integer from empty string", _) => {
-            "use a whole number, 0 or more".to_owned()
-        }
-        ("number too large to fit in target type", _) => "use a smaller number".to_owned(),
-        _ => return text,
-    };
-    format!("{value}: {advice}")
+    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.

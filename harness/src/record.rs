@@ -49,10 +49,6 @@ pub struct Record {
     pub error: Option<String>,
     /// The CPUs that the tasks may run on under the placement.
     pub affinity: Vec<usize>,
-    /// The distances between neighbours under `spread`: from each CPU of
-    /// `affinity` to the next one, and from the last to the first. `null` under
-    /// other placements and if the kernel does not report them.
-    pub neighbours: Option<Vec<Distance>>,
     /// What the process inherited that can change its figures, such as `scheduling.nice`; units are
     /// in the names, and what the kernel does not report is absent. Empty in older records.
     #[serde(default)]
@@ -198,21 +194,6 @@ pub struct CpuTime {
     /// is charged for it; it is measured in separate laps, on one CPU. `null` if threads do not end
     /// in the laps.
     pub uncounted_ns_per_operation: Option<f64>,
-}
-
-/// The distance between two CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Distance {
-    /// Two hardware threads of one core.
-    SmtSibling,
-    /// Two cores that share a cache.
-    SharedCache,
-    /// Two cores of a NUMA node that share no cache.
-    SameNode,
-    /// Cores of two NUMA nodes.
-    OtherNode,
 }
 
 /// The CPUs of a process's threads, read before the measured iterations and after them. What

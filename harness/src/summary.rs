@@ -34,15 +34,6 @@ pub fn summary(record: &Record) -> String {
         text += &format!("schedule: {} came before their task waited{late}\n", kept.missed);
     }
     text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
-    // Two operations, one there and one back.
-    let there_and_back = principal.operations == 2 || operation == "switch";
-    if let Some(ns) = wall_ns_per_operation(principal).filter(|_| there_and_back) {
-        text += &format!("round trips per second: {:.0}\n", 0.5e9 / ns);
-    }
-    if let Some((units, ns)) = record.work.and_then(|work| Some((work.units, work.ns_per_unit?))) {
-        let time = duration(units as f64 * ns);
-        text += &format!("work per {operation}: {units} units of {ns:.3} ns: {time}\n");
-    }
     if let Some(switches) = &record.switches {
         let claimed = switches.expected_per_operation.map(|it| format!(" ({it} expected)"));
         text += &format!(
@@ -57,11 +48,6 @@ pub fn summary(record: &Record) -> String {
     }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
-    }
-    if let Some(memory) = &record.memory {
-        let [rss, all] =
-            [memory.rss_bytes, memory.virtual_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
-        text += &format!("memory: {rss:.1} MiB resident, {all:.1} MiB virtual\n");
     }
     text
 }

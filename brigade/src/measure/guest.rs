@@ -334,7 +334,6 @@ impl Laps {
             ended_by: self.ended_by,
             error: self.error,
             affinity,
-            neighbours: None,
             inherited: Facts::new(),
             cpus: span.and_then(|span| span.cpus.clone()),
             cpu: span.map(|span| span.cpu(operations, None)),

@@ -67,9 +67,7 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     if forecast.at_most {
         page.push(format!("Fewer may fit, since this cannot be read: {}.", unknown.join(", ")));
     }
-    page.extend(forecast.next().and_then(|Line { limit, allows, .. }| {
-        Some(format!("Once it is raised, {} is next, at {}.", limit.name, count((*allows)?)))
-    }));
+
     page.extend(report.tasks.zip(*memory_bytes).map(|(tasks, bytes)| {
         format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes))
     }));
@@ -128,14 +126,12 @@ fn at_most(forecast: &Forecast, fits: String) -> String {
 }
 
 fn of_kinds(kinds: &[KindForecast]) -> Table {
-    let mut table = Table::of("kind|limit|>fit|>when raised");
-    let number = |number: Option<u64>| number.map_or(ABSENT.to_owned(), count);
+    let mut table = Table::of("kind|limit|>fit");
     for KindForecast { kind, forecast, .. } in kinds {
         table.push(vec![
             kind.to_string(),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
-            at_most(forecast, number(forecast.fits)),
-            number(forecast.next().and_then(|line| line.allows)),
+            at_most(forecast, forecast.fits.map_or(ABSENT.to_owned(), count)),
         ]);
     }
     table

@@ -65,7 +65,6 @@ impl Sample {
             affinity: vec![0, 1],
             inherited: Default::default(),
             cpus: None,
-            neighbours: None,
             measurements: vec![measurement("iteration", "hop", laps, self.wall_ns)],
             cpu: Some(CpuTime {
                 user_ns_per_operation: self.user_ns,

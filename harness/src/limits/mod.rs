@@ -234,11 +234,6 @@ impl Forecast {
     pub fn binding(&self) -> Option<&Line> {
         self.limits.first().filter(|line| line.allows.is_some())
     }
-
-    /// The limit that is reached once the first is raised.
-    pub fn next(&self) -> Option<&Line> {
-        self.limits.get(1).filter(|line| line.allows.is_some())
-    }
 }
 
 #[cfg(test)]

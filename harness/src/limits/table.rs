@@ -222,14 +222,10 @@ pub enum Kind {
     /// Threads over eventfds
     ThreadEventfd,
     /// Threads over pipes or socket pairs
-    #[value(alias = "thread-socketpair")]
-    #[serde(alias = "thread-socketpair")]
     ThreadPipe,
     /// Threads with a TCP connection each, to another machine
     ThreadTcp,
     /// Tokio tasks, over channels in memory or nothing
-    #[value(alias = "tokio-channel")]
-    #[serde(alias = "tokio-channel")]
     Tokio,
     /// Tokio tasks over pipes or socket pairs
     TokioPipe,
