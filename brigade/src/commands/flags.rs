@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{
-    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
-};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use harness::limits::Kind;
 
 use crate::commands::output;
@@ -20,7 +17,6 @@ use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::measure::executables::unpacked_guests;
 use crate::programs;
-use crate::store::results::SavedRun;
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -213,18 +209,12 @@ pub struct ReportFlags {
     /// Folder of a saved run [default: the latest run]
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Format of the report [default: text, and html with --open]
+    /// Format of the report [default: text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Print all tables and notes instead of the first screen
     #[arg(long)]
     pub full: bool,
-    /// Write the report to this file
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Open the page in a browser; it is report.html in the run's folder, or --output
-    #[arg(long)]
-    pub open: bool,
     /// The manifest, which defines groups and the first screen [default: the
     /// one in this binary]
     #[arg(long, value_name = "FILE")]
@@ -232,9 +222,10 @@ pub struct ReportFlags {
 }
 
 /// A format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Plain text, 80 columns
+    #[default]
     Text,
     /// One HTML page
     Html,
@@ -254,8 +245,6 @@ pub enum ComparisonFormat {
     /// Plain text, 80 columns
     #[default]
     Text,
-    /// One HTML page
-    Html,
     /// A pull request comment; unchanged cases are folded away
     Markdown,
     /// JSON, as in comparison.schema.json
@@ -380,14 +369,9 @@ fn label(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A number above zero.
-fn positive(text: &str) -> Result<f64, String> {
-    number(text).filter(|number| *number > 0.0).ok_or_else(|| "use a number above 0".to_owned())
-}
-
 /// Seconds: above zero, and less than two weeks.
 fn seconds(text: &str) -> Result<f64, String> {
-    let bounded = positive(text).ok().filter(|seconds| *seconds < 1e6);
+    let bounded = number(text).filter(|seconds| *seconds > 0.0 && *seconds < 1e6);
     bounded.ok_or_else(|| "use a number of seconds above 0 and below 1000000".to_owned())
 }
 
@@ -459,7 +443,6 @@ fn completed(command: clap::Command) -> clap::Command {
             arg.add(ArgValueCandidates::new(|| groups().into_iter().chain(cases()).collect()))
         }
         "case" | "cases" => arg.add(ArgValueCandidates::new(cases)),
-        "folders" | "others" | "resume" | "run" | "runs" => arg.add(ArgValueCompleter::new(runs)),
         _ => arg,
     };
     command.mut_args(with_values).mut_subcommands(|of| of.mut_args(with_values))
@@ -473,17 +456,6 @@ fn groups() -> Vec<CompletionCandidate> {
 fn cases() -> Vec<CompletionCandidate> {
     let suite = Manifest::load(None).unwrap_or_default();
     suite.cases.iter().map(|case| CompletionCandidate::new(&case.name)).collect()
-}
-
-/// Folders of runs, latest first, or those below the path typed so far.
-fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
-    let suite = Manifest::load(None).unwrap_or_default();
-    let here = env::current_dir().unwrap_or_default();
-    let runs = SavedRun::latest_first(&suite.results(), None).into_iter();
-    let runs = runs.map(|run| run.strip_prefix(&here).map_or(run.clone(), Path::to_owned));
-    let begins = |run: &Path| run.to_string_lossy().starts_with(&*current.to_string_lossy());
-    let found: Vec<_> = runs.filter(|run| begins(run)).map(CompletionCandidate::new).collect();
-    if found.is_empty() { PathCompleter::dir().complete(current) } else { found }
 }
 
 #[cfg(test)]

@@ -10,25 +10,17 @@ pub use harness::program::{print, print_coloured};
 use harness::terminal;
 
 use crate::show::screen::Style;
-use crate::store::results::{self, SavedRun};
+use crate::store::results::SavedRun;
 
 /// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
 pub fn style() -> Style {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let colours = io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb();
-    Style { colours, ascii: is_ascii() }
+    Style { colours }
 }
 
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
-}
-
-/// Whether the caller's locale is not UTF-8.
-fn is_ascii() -> bool {
-    let names = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
-    let locale = names.into_iter().flatten().find(|value| !value.is_empty());
-    let locale = locale.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    !(locale.contains("utf-8") || locale.contains("utf8"))
 }
 
 /// A screen that is drawn again and again in one place, if standard error is a terminal. Dropping it
@@ -93,14 +85,6 @@ fn lines_of_terminal() -> Option<usize> {
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, terminal::text(text).as_bytes())
         .with_context(|| format!("writing {}", path.display()))
-}
-
-/// Replaces a file by this text, escaped for a terminal.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    results::replace(path, &terminal::text(text))
 }
 
 /// Reads a saved run. Warns of what cannot be used.

@@ -1,60 +1,37 @@
 //! `brigade report`: shows a saved run. Every other command that shows one makes its report here.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use harness::system_files::SystemFiles;
 
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::judge::compare::{Figures, figures};
 use crate::judge::report::{Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
 use crate::plan::{self, Schedule};
 use crate::show;
 use crate::show::screen::{Style, screen};
-use crate::store::results::{self, Environment, SavedRun};
+use crate::store::results::{Environment, SavedRun};
 
 /// Runs `brigade report`.
 ///
 /// # Errors
 /// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let format = format(flags)?;
+    let format = flags.format.unwrap_or_default();
     let manifest = Manifest::load(flags.manifest.as_deref())?;
     let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
     let saved = output::read(&folder)?;
     let report = Reporter::new(&manifest, &folder).report(&saved, false);
-    let mut style = output::style();
-    style.colours &= flags.output.is_none();
-    let text = rendered(&report, format, &folder, flags.full, style)?;
-    let page = || flags.open.then(|| folder.join(results::HTML_PAGE));
-    let file = flags.output.clone().or_else(page);
-    match &file {
-        Some(path) if flags.output.is_some() => output::write(path, &text)?,
-        // A recorded run keeps its page: it is part of the record.
-        Some(path) if path.symlink_metadata().is_ok_and(|file| file.is_file()) => {}
-        Some(path) => output::replace(path, &text)?,
-        None if format == Format::Text => output::print_coloured(&text)?,
-        None => output::print(&text)?,
+    let text = rendered(&report, format, &folder, flags.full, output::style())?;
+    match format {
+        Format::Text => output::print_coloured(&text)?,
+        _ => output::print(&text)?,
     }
-    match file {
-        Some(path) if flags.open => open(&path),
-        _ => Ok(Exit::Done),
-    }
-}
-
-/// The requested format. Only a page can be opened.
-fn format(flags: &ReportFlags) -> Result<Format, UsageError> {
-    match flags.format {
-        None if flags.open => Ok(Format::Html),
-        Some(format) if flags.open && format != Format::Html => {
-            Err(UsageError("--open is for --format html".to_owned()))
-        }
-        format => Ok(format.unwrap_or(Format::Text)),
-    }
+    Ok(Exit::Done)
 }
 
 fn rendered(
@@ -86,25 +63,6 @@ fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
     let latest = SavedRun::latest_first(&parent, None).into_iter().next();
     latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
-}
-
-/// Opens a page in the desktop's browser. Over SSH it prints how to fetch the page.
-fn open(path: &Path) -> anyhow::Result<Exit> {
-    output::print(&format!("{}\n", path.display()))?;
-    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
-    if let Some(server) = connection.split(' ').nth(2) {
-        let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        output::print(&format!("scp {server}:{} .\n", absolute.display()))?;
-        return Ok(Exit::Done);
-    }
-    let mut command = Command::new("xdg-open");
-    command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => return Ok(Exit::Done),
-        Ok(status) => output::warn(&format!("xdg-open did not open the page: {status}")),
-        Err(error) => output::warn(&format!("the page is not opened: xdg-open: {error}")),
-    }
-    Ok(Exit::Failed)
 }
 
 /// Makes reports of a run, which may be going on. It reads other runs only once.

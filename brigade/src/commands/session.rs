@@ -1,19 +1,12 @@
 //! Set-up of every command that runs programs: the lock, signals, the machine's capabilities and
 //! the binaries.
 
-use std::collections::BTreeSet;
-use std::fs::File;
 use std::time::SystemTime;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use harness::limits::{Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
-use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::kill;
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::getpid;
 
 use crate::commands::output;
 use crate::manifest::{Case, Manifest};
@@ -22,9 +15,6 @@ use crate::measure::executables::{self, Executables};
 use crate::measure::lock::Lock;
 use crate::measure::process::Signals;
 use crate::store::results::{self, CaseDetail, RunDescription};
-
-/// Files that the runner and a program with pipes open, with some to spare.
-const FEWEST_FILES: u64 = 64;
 
 /// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
@@ -40,7 +30,6 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the set-up fails.
     pub fn begin(manifest: &'a Manifest) -> anyhow::Result<Self> {
-        require_means()?;
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take(output::warn)?;
@@ -54,31 +43,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// As [`executables::executables`].
     pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Executables> {
-        self.programs(&cases.iter().map(|case| &*case.program).collect())
-    }
-
-    /// The programs with these names, built first.
-    ///
-    /// # Errors
-    /// As [`Session::binaries`].
-    pub fn programs(&mut self, names: &BTreeSet<&str>) -> anyhow::Result<Executables> {
+        let names = cases.iter().map(|case| &*case.program).collect();
         let Self { manifest, capabilities, signals, .. } = self;
-        executables::executables(manifest, names, capabilities, signals)
-    }
-}
-
-/// Checks the means to start, watch and end a process.
-fn require_means() -> anyhow::Result<()> {
-    let (files, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    ensure!(
-        files >= FEWEST_FILES,
-        "{files} files may be open at once, but {FEWEST_FILES} are needed: ulimit -n {FEWEST_FILES}"
-    );
-    File::open("/dev/null").context("opening /dev/null")?;
-    kill(getpid(), None).context("kill is denied, so programs could not be ended")?;
-    match waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT) {
-        Ok(_) | Err(Errno::ECHILD) => Ok(()),
-        Err(error) => Err(error).context("waitid is denied, so programs could not be watched"),
+        executables::executables(manifest, &names, capabilities, signals)
     }
 }
 

@@ -37,8 +37,6 @@ pub struct LostTime {
     pub stolen: Option<f64>,
     /// Time in which a CPU quota stopped the program.
     pub throttled: f64,
-    /// Periods in which that quota was used up, and all periods; `null` without a quota.
-    pub throttled_periods: Option<[u64; 2]>,
     /// Time in which the process was stopped by a signal.
     pub stopped: f64,
     /// Unexplained time of tasks that never wait, or of laps far longer than all others: a frozen
@@ -58,7 +56,6 @@ struct Account {
     variance: f64,
     stolen: Option<f64>,
     throttled: f64,
-    periods: Option<[u64; 2]>,
     stopped: f64,
     unexplained: f64,
 }
@@ -86,7 +83,6 @@ impl Account {
             variance: 2.0 * cpus * TICKS_NS.powi(2),
             stolen,
             throttled,
-            periods: found.throttled_periods.filter(|[_, periods]| *periods > 0),
             stopped,
             unexplained: (used * gap_ns(record) - known).max(0.0),
         })
@@ -94,7 +90,6 @@ impl Account {
 
     fn and(self, more: Self) -> Self {
         let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
-        let periods = [self.periods, more.periods].into_iter().flatten();
         Self {
             all: self.all + more.all,
             lost: both(self.lost, more.lost),
@@ -102,7 +97,6 @@ impl Account {
             variance: self.variance + more.variance,
             stolen: both(self.stolen, more.stolen),
             throttled: self.throttled + more.throttled,
-            periods: periods.reduce(|one, other| [one[0] + other[0], one[1] + other[1]]),
             stopped: self.stopped + more.stopped,
             unexplained: self.unexplained + more.unexplained,
         }
@@ -130,7 +124,6 @@ impl Account {
             resolution: self.noise() / self.all,
             stolen: self.stolen.map(|stolen| stolen / self.all),
             throttled: self.throttled / self.all,
-            throttled_periods: self.periods,
             stopped: self.stopped / self.all,
             unexplained: self.unexplained / self.all,
         }

@@ -16,9 +16,6 @@ use crate::store::results::{SavedRun, Skipped};
 /// Version of [`Report`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "2.1";
 
-/// Parameters in which two compared cases should agree.
-const CONDITIONS: [&str; 4] = ["placement", "tasks", "work", "working_set"];
-
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -273,11 +270,7 @@ impl Cases {
             measurement: row.measurement.clone(),
             unit: if is_ratio { Quantity::Ratio } else { row.unit },
             figure: Some(figure?),
-            other: Some(Other {
-                label: other.label.clone(),
-                case: other.case.clone(),
-                unlike: unlike(row, other),
-            }),
+            other: Some(Other { label: other.label.clone(), case: other.case.clone() }),
             ..Row::default()
         })
     }
@@ -430,18 +423,4 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
     }
     groups.retain(|group| !group.rows.is_empty());
     groups
-}
-
-/// Conditions that differ between two cases. Two programs over channels must also use the same
-/// channel.
-fn unlike(first: &Row, second: &Row) -> Vec<(String, String, String)> {
-    let channels = [first, second].map(|row| row.parameters.contains_key("channel"));
-    let channel = first.program != second.program && channels == [true, true];
-    let names = CONDITIONS.into_iter().chain(channel.then_some("channel"));
-    let differing = names.filter_map(|name| {
-        let [first, second] =
-            [first, second].map(|row| row.parameter(name).unwrap_or_else(|| "none".to_owned()));
-        (first != second).then(|| (name.to_owned(), first, second))
-    });
-    differing.collect()
 }

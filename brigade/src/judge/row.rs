@@ -80,8 +80,6 @@ pub struct Other {
     pub label: String,
     /// The case: its command line.
     pub case: String,
-    /// Parameters in which the cases differ and should not: the name and both values.
-    pub unlike: Vec<(String, String, String)>,
 }
 
 /// One process of a case.
@@ -277,14 +275,6 @@ impl Row {
     pub fn failures(&self) -> usize {
         use ProcessOutcome::{Failed, Refused, TimedOut};
         [Failed, TimedOut, Refused].into_iter().map(|of| self.count(of)).sum()
-    }
-
-    /// The value of a parameter, as text; `None` if it was not given.
-    pub fn parameter(&self, name: &str) -> Option<String> {
-        Some(match self.parameters.get(name)? {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
     }
 }
 
@@ -583,14 +573,6 @@ const PARTS: [(&str, Figure); 4] = [
     ("slab", |point| point.unreclaimable_slab_bytes),
 ];
 
-/// Other views of the same bytes.
-const VIEWS: [(&str, Figure); 4] = [
-    ("resident", |point| point.resident_bytes),
-    ("virtual", |point| point.virtual_bytes),
-    ("slab, reclaimable too", |point| point.slab_bytes),
-    ("control group", |point| point.group_bytes),
-];
-
 /// The memory of a task in these processes, each of which swept the number of tasks: the parts,
 /// their sum, the drop in available memory, the difference of the two, and other views of the same
 /// bytes. Empty without sweeps.
@@ -610,10 +592,6 @@ pub fn memory(used: &[Used]) -> Vec<MemoryPart> {
     add("= sum", &sum);
     add("unexplained", &|points| Some(drop(points, available)? - sum(points)?));
     add("= drop of available", &|points| drop(points, available));
-    add("drop of MemAvailable", &|points| drop(points, |point| point.available_bytes));
-    for (name, figure) in VIEWS {
-        add(name, &|points| bytes(points, figure));
-    }
     parts
 }
 
@@ -683,8 +661,6 @@ mod tests {
             ("= sum", 100),
             ("unexplained", 1),
             ("= drop of available", 101),
-            ("drop of MemAvailable", 61),
-            ("resident", 11),
         ];
         assert_eq!(
             of([sweep(2), sweep(0)]),

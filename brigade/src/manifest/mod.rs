@@ -20,10 +20,6 @@ pub use tables::{
 };
 use tables::{Form, Program};
 
-/// How similar a name must be to be suggested, by the Jaro-Winkler measure, from 0 to 1; clap uses
-/// a similar one.
-const ALIKE: f64 = 0.8;
-
 /// The tables whose cases `brigade run` measures.
 const DEFAULT: [&str; 3] = ["screen", "sentence", "impact"];
 
@@ -382,17 +378,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
         ..=MOST_NAMED => format!("known: {}", known.join(", ")),
         _ => "brigade list shows the groups, brigade list GROUP its cases".to_owned(),
     };
-    format!("unknown {what} '{name}'; {all}{}", meant(name, &known))
-}
-
-/// Suggests the most similar of the `known` names; empty if none is similar.
-fn meant(name: &str, known: &[&str]) -> String {
-    let likeness = |known: &&&str| strsim::jaro_winkler(name, known);
-    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match nearest.filter(|nearest| likeness(nearest) > ALIKE) {
-        Some(nearest) => format!("; did you mean '{nearest}'?"),
-        None => String::new(),
-    }
+    format!("unknown {what} '{name}'; {all}")
 }
 
 #[cfg(test)]

@@ -82,25 +82,19 @@ impl Environment {
         of.set("kernel.cpu_group_depth", cpu_group_depth(files));
         let memory = files.text("proc/meminfo");
         of.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
-        // Control groups: the smallest limit of the process's group and its
-        // parents.
-        let smallest = |controller, limit| smallest(files, controller, limit);
-        of.set("limits.cgroup.pids", smallest("pids", Group::most_threads));
-        of.set("limits.cgroup.memory_bytes", smallest("memory", Group::most_memory_bytes));
-        of.set("limits.cgroup.cpu_quota_millicpus", smallest("cpu", cpu_quota_millicpus));
+        of.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files));
         // A checksum: the kernel's boot id would identify the machine.
         let boot = files.line("proc/sys/kernel/random/boot_id");
         of.set("boot", boot.map(|id| format!("{:08x}", crc32fast::hash(id.as_bytes()))));
         of
     }
 
-    /// The CPUs that this process may use, and the sets of CPUs that share a core, a last-level
-    /// cache or a NUMA node, as the kernel lists them: `0-3;4-7`. Also the number of sockets, the
-    /// most cores of one, the most threads of a core, and the caches.
+    /// The CPUs that this process may use, and the sets of CPUs that share a core, a socket, a
+    /// last-level cache or a NUMA node, as the kernel lists them: `0-3;4-7`. Also the caches.
     pub fn topology(files: &SystemFiles) -> Self {
         let mut of = Self::default();
         let status = files.text("proc/self/status").unwrap_or_default();
-        let allowed = field(&status, "Cpus_allowed_list").map(recordable);
+        let allowed = field(&status, "Cpus_allowed_list");
         let cpus = online(files);
         let each = |list: &dyn Fn(&usize) -> Option<String>| -> Vec<String> {
             let mut seen = BTreeSet::new();
@@ -115,18 +109,10 @@ impl Environment {
         let node = |name: String| files.line(&format!("{NODES}/{name}/cpulist"));
         let nodes = files.names(NODES).into_iter().filter_map(node);
 
-        let threads = cores.iter().map(|core| numbers(core).len()).max();
-        let cores_of = |socket: &String| {
-            let cpus = numbers(socket);
-            cores.iter().filter(|core| cpus.contains(&numbers(core)[0])).count()
-        };
-        of.set("processor.topology.sockets", Some(sockets.len()).filter(|count| *count > 0));
-        of.set("processor.topology.cores_per_socket", sockets.iter().map(cores_of).max());
-        of.set("processor.topology.threads_per_core", threads);
         of.set("processor.online_cpus", Some(cpus.len()).filter(|count| *count > 0));
-        of.set("processor.allowed_cpus", allowed.as_deref().map(|list| numbers(list).len()));
-        of.set("topology.allowed", allowed);
+        of.set("processor.allowed_cpus", allowed.map(|list| numbers(list).len()));
         of.set("topology.cores", joined(cores, ";"));
+        of.set("topology.sockets", joined(sockets, ";"));
         of.set("topology.caches", joined(last, ";"));
         of.set("topology.nodes", joined(nodes, ";"));
         // If CPUs differ, a fact has several values.
@@ -306,14 +292,10 @@ pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
     (!groups.is_empty()).then(|| if of_one { count.saturating_sub(1) } else { count })
 }
 
-/// The smallest `limit` of the groups of `controller`; the root has none.
-fn smallest(
-    files: &SystemFiles,
-    controller: &str,
-    limit: fn(&Group, &SystemFiles) -> Option<u64>,
-) -> Option<String> {
-    let groups = control_groups::of_process(files, controller);
-    let smallest = groups.iter().filter_map(|group| limit(group, files)).min();
+/// The smallest CPU quota of this process's control groups; the root has none.
+fn cpu_quota(files: &SystemFiles) -> Option<String> {
+    let groups = control_groups::of_process(files, "cpu");
+    let smallest = groups.iter().filter_map(|group| cpu_quota_millicpus(group, files)).min();
     (!groups.is_empty()).then(|| match smallest {
         None | Some(u64::MAX) => "unlimited".to_owned(),
         Some(most) => most.to_string(),

@@ -4,7 +4,6 @@
 use harness::terminal;
 use serde::Serialize;
 
-use super::comparison::blocks as blocks_of_comparison;
 use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
@@ -12,7 +11,6 @@ use super::report::below;
 use super::screen::{answers, machine};
 use super::svg::{Picture, STYLE, escape};
 use super::verdict::{Verdict, verdict};
-use crate::judge::compare::Comparison;
 use crate::judge::report::Report;
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
@@ -32,7 +30,7 @@ pub fn html(report: &Report) -> String {
     blocks.push(Block::Heading(2, "How to repeat it".to_owned()));
     blocks.push(Block::Paragraph(format!("A run of {}", run.started_at)));
     blocks.push(Block::Code(run.command.join(" ")));
-    page([&run.name, &heading], &head, &blocks, Some(report), report)
+    page([&run.name, &heading], &head, &blocks, report)
 }
 
 /// The machine, the verdict, the pictures and the answers.
@@ -48,23 +46,13 @@ fn first_screen(report: &Report) -> String {
     )
 }
 
-/// The page of a comparison, the largest change first.
-pub fn comparison(comparison: &Comparison) -> String {
-    let mut blocks = vec![Block::Heading(2, "Comparison".to_owned())];
-    blocks.extend(blocks_of_comparison(comparison));
-    let [baseline, candidate] = &comparison.sides;
-    let title = format!("{} against {}", candidate.records, baseline.records);
-    page([&title, &title], "", &blocks, None, comparison)
-}
-
 /// A page with a heading, the text below it, these blocks, and `value` embedded. Plots are of
 /// `report`.
 fn page(
     [title, title_of_page]: [&str; 2],
     head: &str,
     blocks: &[Block],
-    report: Option<&Report>,
-    value: &impl Serialize,
+    report: &Report,
 ) -> String {
     let (mut contents, mut main) = (String::new(), String::new());
     let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
@@ -73,7 +61,7 @@ fn page(
         let at = rest.iter().position(|block| matches!(block, Block::Plots(_)));
         let group = at.and_then(|at| {
             let Block::Plots(name) = &rest[at] else { return None };
-            Some((at, name, report?.groups.iter().find(|group| group.name == *name)?))
+            Some((at, name, report.groups.iter().find(|group| group.name == *name)?))
         });
         let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
         let (id, body) = match group {
@@ -113,7 +101,7 @@ fn page(
          <code>docs/</code> explain terms and method.</p></footer>\n\
          <script type=\"application/json\" id=\"report\">{}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
-        embedded(value)
+        embedded(report)
     );
     terminal::text(&page).into_owned()
 }

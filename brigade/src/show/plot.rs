@@ -237,26 +237,11 @@ fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
     names.into_iter().filter_map(of).collect()
 }
 
-/// What distinguishes these rows: the program and the parameters in which they differ.
-fn distinctions(rows: &[&Row], except: &str) -> Vec<String> {
-    let mut names: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
-    names.retain(|name| {
-        let differs = |row: &&Row| row.parameters.get(*name) != rows[0].parameters.get(*name);
-        *name != except && rows.iter().any(differs)
-    });
-    let is_one = rows.iter().all(|row| row.program == rows[0].program);
-    let word = |(name, value): (&String, &Value)| match value {
-        Value::String(value) => value.clone(),
-        Value::Bool(_) => name.replace('_', " "),
-        value => format!("{} {value}", name.replace('_', " ")),
-    };
-    let distinction = |row: &&Row| {
-        let given = row.parameters.iter().filter(|(name, _)| names.contains(name));
-        let words: Vec<String> = given.map(word).collect();
-        let program = (!is_one || words.is_empty()).then(|| row.program.clone());
-        program.into_iter().chain(words).collect::<Vec<_>>().join(", ")
-    };
-    rows.iter().map(distinction).collect()
+/// A label without this parameter.
+fn without(label: &str, parameter: &str) -> String {
+    let flag = format!(" --{} ", parameter.replace('_', "-"));
+    let Some((before, after)) = label.split_once(&flag) else { return label.to_owned() };
+    before.to_owned() + after.find(' ').map_or("", |end| &after[end..])
 }
 
 fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
@@ -289,7 +274,7 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
     let ends: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
     let at = |row: &Row| row.figure.map_or(bottom, |of| down(of.value));
     let letters = apart(&ends.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [TOP, bottom]);
-    let names = distinctions(&ends, parameter);
+    let names = ends.iter().map(|row| without(&row.label, parameter));
     let mut legend = Vec::new();
     for (index, (of, name)) in lines.iter().zip(names).enumerate() {
         // Those of a table are the same in every run.
@@ -391,11 +376,9 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_named_by_what_differs() {
-        let [one, mut other] = [row("a", 1, 1.0), row("b", 9, 1.0)];
-        assert_eq!(distinctions(&[&one, &other], "tasks"), ["a", "b"]);
-        assert_eq!(distinctions(&[&one, &other], ""), ["a, tasks 1", "b, tasks 9"]);
-        other.program = "other".to_owned();
-        assert_eq!(distinctions(&[&one, &other], "tasks"), ["fake, a", "other, b"]);
+    fn lines_are_named_without_what_grows() {
+        for (label, name) in [("a --tasks 5 --b c", "a --b c"), ("a --tasks 5", "a"), ("a", "a")] {
+            assert_eq!(without(label, "tasks"), name);
+        }
     }
 }

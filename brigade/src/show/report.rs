@@ -143,21 +143,13 @@ fn estimate(of: &Estimate, unit: Quantity) -> String {
 
 /// A group's comparisons: one case over another, or minus it.
 pub fn comparisons(group: &Group) -> Table {
-    let mut table = Table::of("one case over or minus another|[95 %]|>n|unlike");
+    let mut table = Table::of("one case over or minus another|[95 %]|>n");
     for row in &group.comparisons {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
-        let unlike: Vec<String> = other
-            .unlike
-            .iter()
-            .map(|(name, first, second)| match name.as_str() {
-                "placement" => format!("{first} / {second}"),
-                name => format!("{name} {first} / {second}"),
-            })
-            .collect();
         let name = format!("{} {sign} {}", row.label, other.label);
         let n = row.figure.map_or(0, |of| of.count).to_string();
-        table.push(vec![name, estimated(row), n, unlike.join(", ")]);
+        table.push(vec![name, estimated(row), n]);
     }
     table
 }

@@ -33,8 +33,6 @@ const STRIP: usize = 20;
 pub struct Style {
     /// Use the colours of a terminal.
     pub colours: bool,
-    /// Use only ASCII in strips.
-    pub ascii: bool,
 }
 
 impl Style {
@@ -89,25 +87,7 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
     if !said.is_empty() || !next_run.is_empty() {
         said.insert(0, '\n');
     }
-    plain(&(text + &said + &end), style)
-}
-
-fn plain(text: &str, style: Style) -> String {
-    let text = text.replace(NO_BREAK_SPACE, " ");
-    if !style.ascii {
-        return text;
-    }
-    let ascii = |c: char| match c {
-        'µ' => 'u',
-        '×' => 'x',
-        '–' => '-',
-        '·' => '.',
-        '░' => ':',
-        '▒' => '+',
-        '▓' => '#',
-        c => c,
-    };
-    text.chars().map(ascii).collect()
+    (text + &said + &end).replace(NO_BREAK_SPACE, " ")
 }
 
 fn head(report: &Report, style: Style) -> String {
@@ -152,7 +132,7 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// The machine and the day in one line; the full report has caches and kernel options.
+/// The machine and the day in one line; the full report has kernel options.
 pub fn machine(run: &RunSummary) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
     format!("{}, {day}", run.machine)

@@ -1,6 +1,5 @@
 //! Words about a whole run: whether its figures can be quoted, and what the next run will show.
 
-use super::page::COLUMNS;
 use super::quantity::{percent, small_share};
 use crate::judge::compare::Repeat;
 use crate::judge::lost_time::{LostTime, NOTABLE, UNFIT};
@@ -45,15 +44,8 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         };
     }
     let advice = if share > UNFIT { "Do not quote these figures" } else { "Quote with care" };
-    let mut causes = causes(&lost).into_iter();
-    let (_, word, mut text) = causes.next().unwrap_or((share, "DISTURBED", percent(share)));
-    // In one line, so that the rows below keep their places.
-    for (_, _, more) in causes {
-        let longer = format!("{text}, {more}");
-        if format!("{word}: {longer}. {advice}.").chars().count() <= COLUMNS {
-            text = longer;
-        }
-    }
+    let largest = causes(&lost).into_iter().next();
+    let (_, word, text) = largest.unwrap_or((share, "DISTURBED", percent(share)));
     Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
 }
 

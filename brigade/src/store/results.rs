@@ -29,9 +29,6 @@ pub const PAGE: &str = "report.md";
 /// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The most lines of [`RECORDS`] that get a warning each.
-const MOST_WARNINGS: usize = 20;
-
 /// The most runs that [`SavedRun::alike`] reads.
 const MOST_ALIKE: usize = 8;
 
@@ -262,12 +259,6 @@ impl Environment {
         self.get(name)?.parse().ok()
     }
 
-    /// The facts whose names begin with `prefix`, by the rest of the name.
-    pub fn below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
-        let from = self.facts.range(prefix.to_owned()..);
-        from.map_while(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
-    }
-
     /// Adds a fact, if it is known.
     pub fn set(&mut self, name: impl Into<String>, value: Option<impl ToString>) {
         self.facts.extend(value.map(|value| (name.into(), value.to_string())));
@@ -401,7 +392,7 @@ impl Folder {
     /// # Errors
     /// If it cannot be written.
     pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        replace(&self.path.join(name), text)
+        persist(&self.path.join(name), text, true)
     }
 
     /// Appends an invocation as one line, with one write, and syncs it to disk.
@@ -453,14 +444,6 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
             made => return made.map(|()| path),
         }
     }
-}
-
-/// Replaces a file by this text, whatever has its name: a link is not followed.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    persist(path, text, true)
 }
 
 /// Writes a text to a temporary file, and renames it.
@@ -538,11 +521,6 @@ impl SavedRun {
                     run.warnings.push(format!("{RECORDS} line {number}: {reason}: not used"));
                 }
             }
-        }
-        let more = run.warnings.len().saturating_sub(MOST_WARNINGS);
-        if more > 0 {
-            run.warnings.truncate(MOST_WARNINGS);
-            run.warnings.push(format!("{RECORDS}: {more} more lines are not used"));
         }
         Ok(run)
     }
@@ -779,7 +757,7 @@ mod tests {
             if let Ok(run) = read(&files) {
                 let lines = files[2].split_inclusive(|byte| *byte == b'\n').count();
                 let read = run.invocations.len() + run.warnings.len();
-                prop_assert!(read == lines || run.warnings.len() == MOST_WARNINGS + 1);
+                prop_assert!(read == lines);
             }
             let Repair { kept, lacks_end, .. } = Repair::of(&files[2]);
             let repaired = [&files[2][..kept], &b"\n"[..usize::from(lacks_end)]].concat();

@@ -151,7 +151,6 @@ fn margin(flags: &CompareFlags) -> f64 {
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
         ComparisonFormat::Text => show::page::text(&blocks(comparison)),
-        ComparisonFormat::Html => show::html::comparison(comparison),
         ComparisonFormat::Markdown => show::formats::blocks(&blocks(comparison)),
         ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
     })
