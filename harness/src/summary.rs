@@ -26,7 +26,7 @@ pub fn summary(record: &Record) -> String {
             false => format!("{}:\n  {}", other.name, distribution(other)),
         };
     }
-    text += &record.serving.as_ref().map(serving_lines).unwrap_or_default();
+    text += &record.serving.as_ref().map(|of| serving_lines(of, record)).unwrap_or_default();
     let operation = &principal.operation;
     if let Some(kept) = &record.schedule {
         let late = kept.called_late.map(|late| format!(", {late} were requested late"));
@@ -53,7 +53,7 @@ pub fn summary(record: &Record) -> String {
 }
 
 /// How busy a server and its load were.
-fn serving_lines(serving: &Serving) -> String {
+fn serving_lines(serving: &Serving, record: &Record) -> String {
     let percent = |share: f64| share * 100.0;
     let polls = match serving.empty_polls {
         None => format!("{:.3} polls per request", serving.polls_per_request),
@@ -64,6 +64,9 @@ fn serving_lines(serving: &Serving) -> String {
     let capacity = match (serving.capacity_per_second, serving.empty_polls) {
         (Some(capacity), _) => format!("requests per second at most: {capacity:.0}\n"),
         (None, Some(_)) => "requests per second at most: unknown, the load was busy\n".to_owned(),
+        (None, None) if record.schedule.is_none() => {
+            "CPU time only: server and load share their CPUs\n".to_owned()
+        }
         (None, None) => String::new(),
     };
     format!(

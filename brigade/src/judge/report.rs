@@ -367,12 +367,21 @@ const REASON: f64 = 1.4;
 
 /// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
 /// then the farthest from the guess, measured from the nearer end of the interval.
+///
+/// Of those about a ratio below a bound, only the first that holds.
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
+    let mut is_below = false;
     let answers = sentences.iter().filter_map(|of| {
         let row = cases.requested(&of.ratio())?;
         let ratio = row.figure?;
-        let ends = ratio.interval.filter(|ends| ends.low >= MATTERS)?;
-        let surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
+        let ends = ratio.interval?;
+        let mut surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
+        match of.below {
+            None if ends.low < MATTERS => return None,
+            Some(bound) if is_below || ends.high >= bound => return None,
+            Some(_) => (is_below, surprise) = (true, f64::INFINITY),
+            None => {}
+        }
         let rank = if of.first { f64::INFINITY } else { surprise };
         let reason = of.reason.as_ref().filter(|reason| cases.hold(reason, &of.case));
         let text =
@@ -423,4 +432,29 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
     }
     groups.retain(|group| !group.rows.is_empty());
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::fixtures;
+
+    /// Threads on one CPU take twice as long as tasks, and those on two a dozen times as long as
+    /// the former.
+    #[test]
+    fn of_the_sentences_below_a_bound_the_first_that_holds_answers() {
+        let (saved, mut manifest) = (fixtures::run(), fixtures::manifest());
+        let sentence = |text: &str, case: &str, below: f64| {
+            let line = format!("text = '{text}'\ncase = '{case}'\nover = 'tasks'\nbelow = {below}");
+            toml::from_str(&line).expect("a sentence")
+        };
+        manifest.sentences = vec![
+            sentence("too much", "threads --placement spread", 3.0),
+            sentence("enough", "threads --placement same-cpu", 3.0),
+            sentence("more than enough", "threads --placement same-cpu", 4.0),
+        ];
+        let cases = Cases::of(&manifest, &saved);
+        let answers = answers(&manifest.sentences, &cases);
+        assert_eq!(answers.iter().map(|of| &*of.text).collect::<Vec<_>>(), ["enough"]);
+    }
 }

@@ -178,6 +178,8 @@ pub struct SentenceSpec {
     /// Whether `{}` is the share of the case's time that the other does not take.
     #[serde(default)]
     pub share: bool,
+    /// The ratio is clearly below this, and was not for the sentences before with such a bound.
+    pub below: Option<f64>,
     /// Whether it comes before others, however unsurprising.
     #[serde(default)]
     pub first: bool,

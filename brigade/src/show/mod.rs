@@ -3,7 +3,7 @@
 pub mod comparison;
 pub mod connections;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub mod formats;
 pub mod group;
 pub mod html;
