@@ -31,6 +31,7 @@ pub fn values_that_make_no_sense_are_usage_errors(program: &Program) {
         ("--iters", &["0"]),
         ("--max-time", &["0", "nan"]),
         ("--cpus", &["99999", "1-0"]),
+        ("--histogram", &["/nonexistent/x", "/"]),
         ("--work", &["2000000000"]),
         ("--working-set", &["99999999999999"]),
         ("--placement", &[stray]),

@@ -40,6 +40,7 @@ macro_rules! keeps {
     ($program:expr, in full) => {
         $crate::keeps!($program);
         $crate::keeps! { $program;
+            record::the_histogram_file_counts_the_samples,
             ending::max_time_ends_the_measuring_early,
             ending::a_second_interruption_ends_a_program_that_is_stuck,
             flags::help_and_parameters_have_the_same_flags,

@@ -1,5 +1,7 @@
 //! A program's output for the runner: the record, and the histogram.
 
+use std::fs;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use harness::record::{Ending, Measurement as RecordedMeasurement, Record};
@@ -98,6 +100,23 @@ pub fn decoded(text: &str) -> Histogram<u64> {
     let bytes = BASE64.decode(text).expect("base64");
     let decoded = Deserializer::new().deserialize(&mut &bytes[..]);
     decoded.expect("HdrHistogram's V2 + deflate")
+}
+
+/// The last row of `--histogram FILE` counts all samples. A file that cannot be written fails the
+/// run, but its record is still printed.
+pub fn the_histogram_file_counts_the_samples(program: &Program) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("distribution.hgrm");
+    let record = program.short().and(&["--histogram", path.to_str().expect("UTF-8")]).record();
+    let principal = record.principal().expect("a measurement");
+    let text = fs::read_to_string(path).expect("the distribution");
+    let rows = text.lines().take_while(|line| !line.starts_with('#'));
+    let last: Vec<_> = rows.last().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(last[1..3], ["1.000000000000", &principal.count.to_string()], "{text}");
+
+    let run = program.short().and(&["--json", "--histogram", "/dev/full"]).run();
+    let record = run.failed(1, &["--histogram"]).record();
+    assert_eq!((record.complete, record.ended_by), (false, Ending::Error));
 }
 
 /// Switches per operation of threads that blocked. Preemptions depend on the kernel and on other

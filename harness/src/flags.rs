@@ -93,6 +93,11 @@ pub struct Flags {
     #[arg(long)]
     pub json: bool,
 
+    /// Write the distribution to FILE as HdrHistogram percentile text, in
+    /// nanoseconds
+    #[arg(long, value_name = "FILE")]
+    pub histogram: Option<PathBuf>,
+
     /// Record the switches of further laps in FILE, for brigade trace
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]

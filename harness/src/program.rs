@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,7 +38,7 @@ use crate::state::Findings;
 use crate::summary::summary;
 use crate::threads::panic_text;
 use crate::trace::Recorder;
-use crate::{system_files, terminal};
+use crate::{histogram, system_files, terminal};
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +119,7 @@ struct Session {
     inherited: Facts,
     out_of_time: Arc<AtomicBool>,
     bench: Bench,
+    histogram: Option<File>,
 }
 
 /// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
@@ -176,6 +179,12 @@ impl Session {
         let inherited = inherited::facts();
         system_files::require_counters()?;
         let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
+        let create = |path: &PathBuf| {
+            File::create(path).map_err(|error| {
+                UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
+            })
+        };
+        let histogram = flags.histogram.as_ref().map(create).transpose()?;
         reset_signals().context("resetting inherited signals")?;
         if let Some(warning) = make_time_to_report().context("RLIMIT_CPU")? {
             warn(program, &warning);
@@ -210,7 +219,7 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
-        Ok(Self { program, own_flags, inherited, out_of_time, bench })
+        Ok(Self { program, own_flags, inherited, out_of_time, bench, histogram })
     }
 
     /// The limit on CPU time that interrupted it.
@@ -248,16 +257,23 @@ impl Session {
 
     /// Writes the histogram and prints the record or the summary, which says whether that failed.
     fn write(&self, error: Option<&anyhow::Error>) -> anyhow::Result<()> {
-        let record = self.record(error)?;
+        let written = self.write_histogram();
+        let record = self.record(error.or(written.as_ref().err()))?;
         let flags = &self.bench.shared.flags;
         let text = if flags.json {
             serde_json::to_string(&record).context("--json: writing the record")? + "\n"
         } else if flags.quiet {
-            return Ok(());
+            return written;
         } else {
             summary(&record)
         };
-        print(&text)
+        print(&text).and(written)
+    }
+
+    fn write_histogram(&self) -> anyhow::Result<()> {
+        let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
+        let text = histogram::percentile_text(self.bench.findings().samples[0].histogram());
+        file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
     fn write_trace(&self) -> anyhow::Result<()> {
