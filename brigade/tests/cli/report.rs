@@ -45,9 +45,6 @@ fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
     let embedded: Value =
         serde_json::from_str(embedded.split("</script>").next().unwrap()).unwrap();
     assert_eq!(embedded, serde_json::from_str::<Value>(&json).unwrap());
-    let file = bench.path("report.json");
-    assert_eq!(printed(&["--format", "json", "-o", file.to_str().unwrap(), folder]), "");
-    assert_eq!(fs::read_to_string(file).unwrap(), json);
     assert_eq!(bench.ends(&["report", "nowhere"]).code, Some(1));
 
     // A run of another manifest can be reported without it, nor is a local one read.
@@ -169,7 +166,7 @@ fn report_of(name: &str, format: &str) -> String {
 }
 
 /// A default run, and a run with curves.
-const RUN: &str = "2026-11-24-amd-epyc-25-17-2cpu-6";
+const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";
 const CURVES: &str = "2026-11-25-sharing";
 
 #[test]
