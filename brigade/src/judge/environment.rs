@@ -140,8 +140,10 @@ fn significant_words(model: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && !NOISE.contains(word)).map(str::to_owned).collect()
 }
 
-/// Facts that processes inherit; a run lacks them all if it is older than [`MARK`].
+/// Limits change no figure unless they refuse, and raising one is how a refused run goes on.
 const LIMITS: &str = "limits.";
+
+/// Facts that processes inherit; a run lacks them all if it is older than [`MARK`].
 const INHERITED: [&str; 5] = ["cgroup.", LIMITS, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
 
@@ -255,23 +257,21 @@ pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
         run.invocations.iter().filter_map(|of| Some((&*of.case, of.record.as_ref()?)))
     {
         let was = *first.entry(case).or_insert(record);
-        for (name, value) in inherited_differently(was, record) {
-            let now = record.inherited.get(name).map_or("–", String::as_str);
-            found.entry(name.clone()).or_insert_with(|| [value.clone(), now.to_owned()]);
+        for name in inherited_differently(was, record) {
+            let value = |of: &Record| of.inherited.get(name).map_or("–", String::as_str).to_owned();
+            found.entry(name.clone()).or_insert_with(|| [was, record].map(value));
         }
     }
     found
 }
 
-/// The facts of a process that another did not inherit. A limit changes no figure unless it refuses.
-pub fn inherited_differently<'a>(
-    was: &'a Record,
-    now: &'a Record,
-) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let is_other = |(name, value): &(&String, &String)| {
-        now.inherited.get(*name) != Some(*value) && !name.starts_with(LIMITS)
+/// The facts but limits that two processes inherited otherwise, or only one of them did.
+pub fn inherited_differently<'a>(was: &'a Record, now: &'a Record) -> BTreeSet<&'a String> {
+    let names = was.inherited.keys().chain(now.inherited.keys());
+    let is_other = |name: &&String| {
+        is_inherited_by_figures(name) && was.inherited.get(*name) != now.inherited.get(*name)
     };
-    was.inherited.iter().filter(is_other)
+    names.filter(is_other).collect()
 }
 
 /// Whether a fact is inherited.
@@ -279,7 +279,7 @@ fn is_inherited(name: &str) -> bool {
     begins_with_any(name, &INHERITED)
 }
 
-/// Whether a fact is inherited and no limit: raising one is how a refused run goes on.
+/// Whether a fact is inherited and no limit.
 pub fn is_inherited_by_figures(name: &str) -> bool {
     is_inherited(name) && !name.starts_with(LIMITS)
 }
@@ -365,6 +365,7 @@ pub fn other_differences(differences: &[Difference]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::fixtures;
 
     fn environment(facts: &[(&str, &str)]) -> Environment {
         let mut environment = Environment::default();
@@ -464,5 +465,30 @@ mod tests {
         assert!(cpus.is_some_and(|of| of.ends_with("processor.cache.l2: 512 KiB → 1 MiB")));
         let others = ["kernel.release: 6.18.44 → –", "processor.family: – → 26"];
         assert_eq!(other_differences(&found), others);
+    }
+
+    #[test]
+    fn a_fact_that_only_one_process_inherited_is_a_change_and_a_limit_is_none() {
+        let process = |facts: &[(&str, &str)]| {
+            let mut record = fixtures::case("a", [10.0])[0].record.clone().unwrap();
+            let facts = facts.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            record.inherited = facts.collect();
+            record
+        };
+        let usual = [("scheduling.nice", "0"), ("limits.open_files.soft", "1024")];
+        let was = process(&usual);
+        for (now, found) in [
+            (process(&usual), None),
+            (process(&usual[..1]), None),
+            (process(&usual[1..]), Some("scheduling.nice")),
+            (process(&[("scheduling.nice", "5")]), Some("scheduling.nice")),
+            (
+                process(&[usual[0], ("process.unbalanced_cpus", "0,1")]),
+                Some("process.unbalanced_cpus"),
+            ),
+        ] {
+            let names = inherited_differently(&was, &now);
+            assert_eq!(names.into_iter().map(String::as_str).next(), found);
+        }
     }
 }

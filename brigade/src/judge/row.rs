@@ -388,7 +388,7 @@ pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     // A process that inherited something else than the first is another experiment.
     let mut all: Vec<Used> = rounds.into_values().collect();
     if let Some(first) = all.first().map(|of| of.record) {
-        all.retain(|of| inherited_differently(first, of.record).next().is_none());
+        all.retain(|of| inherited_differently(first, of.record).is_empty());
     }
     let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
     if quiet.is_empty() { all } else { quiet }
