@@ -1,5 +1,3 @@
 //! The program as a separate binary; its page is `lib.rs`.
 
-fn main() -> std::process::ExitCode {
-    event_loop_brigade::main()
-}
+use event_loop_brigade::main;

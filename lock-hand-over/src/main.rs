@@ -1,5 +1,3 @@
 //! The program by itself; its page is `lib.rs`.
 
-fn main() -> std::process::ExitCode {
-    lock_hand_over::main()
-}
+use lock_hand_over::main;

@@ -1,5 +1,3 @@
 //! The program as a separate binary; its page is `lib.rs`.
 
-fn main() -> std::process::ExitCode {
-    thread_creation::main()
-}
+use thread_creation::main;
