@@ -20,8 +20,7 @@ use harness::{Bench, Channel, Measured, Station, failure};
 /// # Errors
 /// Those of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
-    let runtime =
-        Runtime::new().map_err(|error| failure::creating(format_args!("the runtime"), error))?;
+    let runtime = Runtime::new().map_err(failure::to_create("the runtime"))?;
     runtime.block_on(async {
         match channel {
             Channel::Pipe => brigade(bench, pipe::anonymous, relay).await,

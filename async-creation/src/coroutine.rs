@@ -50,8 +50,7 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
 
 fn task(number: usize) -> anyhow::Result<Task> {
     let stack = DefaultStack::new(usize::try_from(STACK_BYTES).context("the size of a stack")?);
-    let stack = stack
-        .map_err(|error| failure::creating(format_args!("the stack of task {number}"), error))?;
+    let stack = stack.map_err(failure::to_create(format_args!("the stack of task {number}")))?;
     Ok(Coroutine::with_stack(stack, |yielder: &Yielder<bool, ()>, mut ends| {
         let started = clock::now();
         while !ends {

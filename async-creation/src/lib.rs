@@ -91,8 +91,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match kind {
         RuntimeKind::Coroutine => coroutine::measure(bench),
         RuntimeKind::Compio => {
-            let runtime = Runtime::new()
-                .map_err(|error| failure::creating(format_args!("the runtime"), error))?;
+            let runtime = Runtime::new().map_err(failure::to_create("the runtime"))?;
             runtime.block_on(creation(runtime.clone(), bench.clone()))
         }
         RuntimeKind::LocalPool => {

@@ -19,7 +19,7 @@ use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::async_tasks::caught;
-use harness::failure::creating;
+use harness::failure::to_create;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
 use harness::{Bench, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
@@ -94,8 +94,7 @@ fn measure<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     match on.runtime {
         RuntimeKind::Compio => {
-            let runtime =
-                Runtime::new().map_err(|error| creating(format_args!("the runtime"), error))?;
+            let runtime = Runtime::new().map_err(to_create("the runtime"))?;
             let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
             let spawn = |task| {
                 let task = runtime.spawn(caught(task));

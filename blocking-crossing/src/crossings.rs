@@ -67,9 +67,9 @@ impl Crossing {
                 let (calls, called) = blocking::sync_channel(1);
                 let (returned, returns) = mpsc::channel(1);
                 let serve = move || serve(&called, &returned, work);
-                let thread = thread::Builder::new().spawn(serve).map_err(|error| {
-                    failure::creating(format_args!("the thread of task {number}"), error)
-                })?;
+                let thread = thread::Builder::new().spawn(serve);
+                let what = format_args!("the thread of task {number}");
+                let thread = thread.map_err(failure::to_create(what))?;
                 Self::Channel(Own { calls, returns, thread, number })
             }
         })

@@ -51,8 +51,7 @@ fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let mut line = Vec::with_capacity(bench.tasks());
     for task in bench.creation() {
         let stack = DefaultStack::new(flags.stack.stack_size);
-        let stack = stack
-            .map_err(|error| failure::creating(format_args!("the stack of task {task}"), error))?;
+        let stack = stack.map_err(failure::to_create(format_args!("the stack of task {task}")))?;
         line.push(relay(bench.station(task), stack));
     }
 

@@ -120,7 +120,7 @@ fn open(kind: Loop) -> anyhow::Result<IoUring> {
             "--loop: cannot create an io_uring ring: {error}; this kind needs {needs}"
         ))
         .into(),
-        _ => creating(format_args!("creating an io_uring ring"), error),
+        _ => creating(format_args!("an io_uring ring"), error),
     })
 }
 

@@ -12,7 +12,7 @@ use futures::channel::oneshot::{Canceled, Receiver};
 use futures::executor::{LocalPool, ThreadPool, block_on};
 use futures::task::{LocalSpawn, LocalSpawnExt as _, Spawn, SpawnExt as _};
 use harness::Bench;
-use harness::failure::{UsageError, creating};
+use harness::failure::{UsageError, to_create};
 use harness::flags::name;
 use harness::runtime::with_workers;
 use tokio::runtime::Builder;
@@ -94,7 +94,7 @@ pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyho
         }
         Executor::ThreadPool => {
             let pool = ThreadPool::builder().pool_size(cpus).create();
-            let pool = pool.map_err(|error| creating(format_args!("the thread pool"), error))?;
+            let pool = pool.map_err(to_create("the thread pool"))?;
             by_traits(bench, interface, pool, block_on)
         }
         Executor::TokioCt => {
@@ -107,8 +107,8 @@ pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyho
             by_local_traits(bench, interface, tokio.clone(), |counts| tokio.block_on(counts))
         }
         Executor::TokioTp => {
-            let runtime = with_workers(Builder::new_multi_thread(), cpus)
-                .map_err(|error| creating(format_args!("the tokio runtime"), error))?;
+            let runtime = with_workers(Builder::new_multi_thread(), cpus);
+            let runtime = runtime.map_err(to_create("the tokio runtime"))?;
             if is_native {
                 return drive(bench, runtime.handle(), |counts| runtime.block_on(counts));
             }

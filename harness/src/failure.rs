@@ -72,6 +72,11 @@ pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
     }
 }
 
+/// As [`creating`], for `map_err`.
+pub fn to_create(what: impl fmt::Display) -> impl FnOnce(io::Error) -> anyhow::Error {
+    move |error| creating(format_args!("{what}"), error)
+}
+
 /// The error for the channel with this number, which could not be opened.
 pub fn of_channel(number: usize) -> impl FnOnce(io::Error) -> anyhow::Error {
     move |error| creating(format_args!("channel {number}"), error)

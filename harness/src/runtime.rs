@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::bench::Bench;
-use crate::failure::{UsageError, creating};
+use crate::failure::{UsageError, to_create};
 use crate::placement::{Placement, Policy};
 use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::threads::{TaskError, panic_text};
@@ -76,7 +76,7 @@ impl AsyncRuntime {
             }
             _ => one_thread.build().map(Self::CurrentThread),
         };
-        started.map_err(|error| creating(format_args!("the tokio runtime"), error))
+        started.map_err(to_create("the tokio runtime"))
     }
 
     /// Runs the driver to its end. With several workers it runs as a task on

@@ -23,7 +23,7 @@ pub fn spawn<'scope>(
     body: impl FnOnce() -> io::Result<()> + Send + 'scope,
 ) -> anyhow::Result<ScopedJoinHandle<'scope, io::Result<()>>> {
     let thread = builder.spawn_scoped(scope, body);
-    thread.map_err(|error| failure::creating(format_args!("task {task}"), error))
+    thread.map_err(failure::to_create(format_args!("task {task}")))
 }
 
 /// Ends a brigade after its driver has returned `result`: observes the tasks,

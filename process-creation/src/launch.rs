@@ -93,7 +93,7 @@ impl Launcher {
             }
             Via::Thread => thread::Builder::new().spawn(|| ()).map(Launched::Thread),
         };
-        launched.map_err(|error| failure::creating(format_args!("task {task}"), error))
+        launched.map_err(failure::to_create(format_args!("task {task}")))
     }
 }
 

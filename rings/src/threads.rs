@@ -55,9 +55,8 @@ fn drive_all<R: Source, S: Sink>(
             let laps = pool.laps();
             let builder = Builder::new().stack_size(STACK_BYTES);
             let driver = builder.spawn_scoped(scope, move || drive(bench, laps, ends));
-            drivers.push(driver.map_err(|error| {
-                failure::creating(format_args!("the driver of ring {number}"), error)
-            })?);
+            let what = format_args!("the driver of ring {number}");
+            drivers.push(driver.map_err(failure::to_create(what))?);
         }
         drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
     });

@@ -99,9 +99,7 @@ impl<R: Spawner> Tasks<R> {
                 self.runtime.spawn_with_pipe(bytes).map(|pipe| self.pipes.push(pipe))
             }
         };
-        spawned.map_err(|error| {
-            failure::creating(format_args!("the pipe of task {}", self.count), error)
-        })?;
+        spawned.map_err(failure::to_create(format_args!("the pipe of task {}", self.count)))?;
         self.count += 1;
         Ok(())
     }

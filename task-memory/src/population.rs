@@ -81,10 +81,9 @@ impl<T> Each<T> {
 impl<T> Population for Each<T> {
     fn add(&mut self, count: u64) -> anyhow::Result<()> {
         (0..count).try_for_each(|_| {
-            let (what, task) = (self.what, self.held.len());
-            let failed =
-                |error| failure::creating(format_args!("the {what} of task {task}"), error);
-            self.held.push((self.make)().map_err(failed)?);
+            let what = format_args!("the {} of task {}", self.what, self.held.len());
+            let task = (self.make)().map_err(failure::to_create(what))?;
+            self.held.push(task);
             Ok(())
         })
     }

@@ -68,7 +68,7 @@ impl Population for Processes {
         let new = (self.children.len() - alive) as u64;
         ensure!(waiting == new, "{} of {new} new tasks died before they waited", new - waiting);
         let task = self.children.len();
-        forked.map_err(|error| failure::creating(format_args!("task {task}"), error))
+        forked.map_err(failure::to_create(format_args!("task {task}")))
     }
 
     fn count(&self) -> u64 {

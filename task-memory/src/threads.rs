@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread::{self, Builder, JoinHandle};
 
-use harness::failure::creating;
+use harness::failure::to_create;
 use harness::threads::join;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::thread::futex;
@@ -92,7 +92,7 @@ impl Population for Threads {
         while self.count() < self.threads.len() as u64 {
             thread::yield_now();
         }
-        created.map_err(|error| creating(format_args!("task {}", self.threads.len()), error))
+        created.map_err(to_create(format_args!("task {}", self.threads.len())))
     }
 
     fn count(&self) -> u64 {

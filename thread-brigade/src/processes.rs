@@ -21,7 +21,7 @@ pub fn start(
     io::stdout().flush().context("flushing standard output")?;
     let parent = getpid();
     let start = |task, upstream, downstream| match fork_alone()
-        .map_err(|error| failure::creating(format_args!("task {task}"), error))?
+        .map_err(failure::to_create(format_args!("task {task}")))?
     {
         ForkResult::Child => live(parent, || {
             close_all_but(&[&upstream, &downstream])?;

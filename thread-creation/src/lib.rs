@@ -105,7 +105,7 @@ fn spawn<T: Send + 'static>(
     thread::Builder::new()
         .stack_size(flags.stack.stack_size)
         .spawn(body)
-        .map_err(|error| failure::creating(format_args!("task {task}"), error))
+        .map_err(failure::to_create(format_args!("task {task}")))
 }
 
 /// Observes the process while N threads are alive and blocked.

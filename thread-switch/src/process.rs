@@ -29,7 +29,7 @@ pub fn measure<R: Source, S: Sink>(
     let closer = driver.source.closer();
     let parent = getpid();
     io::stdout().flush().context("flushing standard output")?;
-    match fork_alone().map_err(|error| failure::creating(format_args!("task 1"), error))? {
+    match fork_alone().map_err(failure::to_create("task 1"))? {
         ForkResult::Child => {
             leave(driver, closer.is_none());
             live(parent, move || {

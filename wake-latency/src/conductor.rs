@@ -139,9 +139,7 @@ impl<B: Bell> Conductor<B> {
             let member = (!self.calls.is_empty()).then(|| crew.member());
             let builder = Builder::new().stack_size(STACK_BYTES);
             let waker = member.map(|member| builder.spawn_scoped(scope, || self.wake(member)));
-            let waker = waker
-                .transpose()
-                .map_err(|error| failure::creating(format_args!("the waker"), error))?;
+            let waker = waker.transpose().map_err(failure::to_create("the waker"))?;
             let driven = block_on(self.drive(&mut crew));
             let observed = driven.and_then(|()| self.bench.observe());
             drop(crew);

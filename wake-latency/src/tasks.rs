@@ -127,7 +127,7 @@ where
         let _ = end.send(conductor.conduct(crew));
     };
     let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(conduct);
-    thread.map_err(|error| failure::creating(format_args!("the driver"), error))?;
+    thread.map_err(failure::to_create("the driver"))?;
     let conducted = ended.await.context("the driver panicked").flatten();
     let mut outcomes = Vec::with_capacity(tasks.len());
     for task in tasks {
