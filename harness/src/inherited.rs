@@ -4,9 +4,7 @@
 //! Nothing here names a person, a host or a path. A fact that the kernel does not report is absent.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
-use std::{ptr, thread};
+use std::{fs, ptr, thread};
 
 use libc::{c_int, c_long};
 use nix::errno::Errno;
@@ -128,10 +126,24 @@ const VARIABLES: &str = include_str!("variables.txt");
 /// What the calling thread inherited. Children of it inherit the same, except for what
 /// [`Scheduling::is_reset_on_fork`] names.
 pub fn facts() -> Facts {
+    facts_of(None)
+}
+
+/// What programs inherit from this process, the same as a new thread; or this one, which runs.
+pub fn inherited_by_children(child: Option<u32>) -> Facts {
+    let reader = thread::Builder::new().spawn(move || facts_of(child));
+    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(|| facts_of(child))
+}
+
+/// What the calling thread inherited, or this child of it. What a command around the child has
+/// changed is seen if it is scheduling or a variable.
+fn facts_of(child: Option<u32>) -> Facts {
     let files = SystemFiles::live();
     let own = Scheduling::own();
     let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
-    let mut facts = own.map_or_else(Facts::new, |own| own.facts(default_ns));
+    let scheduling = child.and_then(Scheduling::of).or(own);
+    let mut facts = variables(child);
+    facts.extend(scheduling.into_iter().flat_map(|of| of.facts(default_ns)));
     let mut set = |name: &str, value: Option<String>| {
         facts.extend(value.map(|value| (name.to_owned(), value)));
     };
@@ -188,47 +200,22 @@ pub fn facts() -> Facts {
         // Of the group, then of its parents.
         set(&format!("cgroup.cpu_{name}"), joined(values.map(|value| recordable(&value))));
     }
-    facts.extend(variables(std::env::vars_os()));
     facts
 }
 
-/// What programs inherit from this process, the same as a new thread; or this one, which runs.
-pub fn inherited_by_children(child: Option<u32>) -> Facts {
-    let read = move || child.map_or_else(facts, facts_of);
-    let reader = thread::Builder::new().spawn(read);
-    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(read)
-}
-
-/// What a child of the calling thread inherited. What a command around it has changed is seen if it
-/// is scheduling or a variable.
-fn facts_of(child: u32) -> Facts {
-    let mut facts = facts();
-    if let Some(of) = Scheduling::of(child) {
-        let default_ns = Scheduling::own().and_then(|own| own.default_slice_ns());
-        facts.retain(|name, _| !["scheduling.priority", "scheduling.slice_ns"].contains(&&**name));
-        facts.extend(of.facts(default_ns));
-    }
-    if let Ok(environ) = std::fs::read(format!("/proc/{child}/environ")) {
-        let pairs = environ.split(|byte| *byte == 0).filter_map(|pair| {
-            let equals = pair.iter().position(|byte| *byte == b'=')?;
-            let [name, value] = [&pair[..equals], &pair[equals + 1..]].map(OsStr::from_bytes);
-            Some((name.to_owned(), value.to_owned()))
-        });
-        facts.retain(|name, _| !name.starts_with("variables."));
-        facts.extend(variables(pairs));
-    }
-    facts
-}
-
-/// The facts about those variables that are listed.
-fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Facts {
-    let fact = |(name, value): (OsString, OsString)| {
-        let name = recordable(&name.to_string_lossy());
+/// The facts about those variables of this process, or of a child, that are listed.
+fn variables(child: Option<u32>) -> Facts {
+    let of_child = child.and_then(|pid| fs::read(format!("/proc/{pid}/environ")).ok());
+    let environ = of_child.or_else(|| fs::read("/proc/self/environ").ok()).unwrap_or_default();
+    let is_listed = |name: &str| {
         let is_one = |of: &str| of.strip_suffix('*').map_or(of == name, |of| name.starts_with(of));
-        let is_listed = listed("names").any(is_one);
-        is_listed.then(|| (format!("variables.{name}"), value_of(&name, &value)))
+        listed("names").any(is_one)
     };
-    all.filter_map(fact).collect()
+    let environ = String::from_utf8_lossy(&environ);
+    let pairs = environ.split('\0').filter_map(|pair| pair.split_once('='));
+    let pairs = pairs.filter(|(name, _)| is_listed(name));
+    let fact = |(name, value)| (format!("variables.{}", recordable(name)), value_of(name, value));
+    pairs.map(fact).collect()
 }
 
 fn joined(values: impl Iterator<Item = String>) -> Option<String> {
@@ -244,28 +231,25 @@ fn listed(what: &str) -> impl Iterator<Item = &'static str> + use<> {
 
 /// The value of a variable if it consists of numbers, options and known words; otherwise only that
 /// it is set, since it could name a person or a path, and a checksum.
-fn value_of(name: &str, value: &OsStr) -> String {
-    let text = value.to_string_lossy();
+fn value_of(name: &str, text: &str) -> String {
     let is_word = |word: &str| listed("words").any(|of| of.eq_ignore_ascii_case(word));
     let is_number = |word: &str| {
         let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
         word.len() - digits.len() <= 3 && digits.parse::<f64>().is_ok()
     };
-    let is_harmless = |word: &str| match word.split_once('=') {
-        Some((option, value)) => {
-            !option.starts_with("-D") && (is_word(value) || is_number(value) || is_option(value))
-        }
-        None => is_word(word) || is_number(word) || is_option(word),
+    let is_harmless = |word: &str| {
+        let (option, value) = word.split_once('=').unwrap_or(("", word));
+        !option.starts_with("-D") && (is_word(value) || is_number(value) || is_option(value))
     };
     let mut words = text.split([' ', ',', ';', ':']).filter(|word| !word.is_empty());
     let is_place = ["PATH", "HOME", "BASE", "PRELOAD", "AUDIT", "STARTUP", "DIR", "LIBS"];
     let is_place = is_place.iter().any(|end| name.ends_with(end));
     if !is_place && text.len() <= 200 && words.all(is_harmless) {
-        return recordable(&text);
+        return recordable(text);
     }
     // FNV-1a: enough to see that it has changed.
     let hash = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
-    format!("set, {:08x}", value.as_encoded_bytes().iter().fold(2_166_136_261, hash))
+    format!("set, {:08x}", text.as_bytes().iter().fold(2_166_136_261, hash))
 }
 
 /// Such as `-Xss1m`, `+sbwt` or `-XX:+UseSerialGC`; not `-Dname`.
@@ -321,14 +305,15 @@ fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
     let numbers = |list: &str| Some(list.trim().parse::<CpuList>().ok()?.numbers().to_vec());
     let allowed = numbers(allowed?)?;
     let groups = control_groups::of_process(files, "cpuset");
-    let of_groups =
-        |file: &str| groups.iter().filter_map(|group| group.text(files, file)).collect();
-    let balance: Vec<String> = of_groups("cpuset.sched_load_balance");
-    let partitions: Vec<String> = of_groups("cpuset.cpus.partition");
-    let is_member = |text: &&String| text.trim() == "member";
-    let partition = partitions.iter().find(|text| !is_member(text));
-    let all = (!balance.is_empty() && balance.iter().all(|text| text.trim() == "0"))
-        || partition.is_some_and(|text| text.trim() == "isolated");
+    let values = |file: &str| -> Vec<String> {
+        let texts = groups.iter().filter_map(|group| group.text(files, file));
+        texts.map(|text| text.trim().to_owned()).collect()
+    };
+    let balance = values("cpuset.sched_load_balance");
+    let partitions = values("cpuset.cpus.partition");
+    let partition = partitions.iter().find(|text| *text != "member");
+    let all = (!balance.is_empty() && balance.iter().all(|text| text == "0"))
+        || partition.is_some_and(|text| text == "isolated");
     let isolated = files.text("sys/devices/system/cpu/isolated").and_then(|list| numbers(&list));
     let isolated = isolated.unwrap_or_default();
     let found = allowed.iter().copied().filter(|cpu| all || isolated.contains(cpu));
@@ -350,7 +335,7 @@ mod tests {
             ("NODE_OPTIONS", "--max-old-space-size=4096"),
             ("GOMEMLIMIT", "512MiB"),
         ] {
-            assert_eq!(value_of(name, OsStr::new(value)), value);
+            assert_eq!(value_of(name, value), value);
         }
         for (name, value) in [
             ("JAVA_TOOL_OPTIONS", "-Duser.name=alice"),
@@ -362,9 +347,9 @@ mod tests {
             ("LD_PRELOAD", "alice.so"),
             ("PYTHONPATH", "1"),
         ] {
-            let shown = value_of(name, OsStr::new(value));
+            let shown = value_of(name, value);
             assert!(shown.starts_with("set, ") && !shown.contains("alice"), "{name}: {shown}");
-            assert_ne!(shown, value_of(name, OsStr::new("another")));
+            assert_ne!(shown, value_of(name, "another"));
         }
     }
 
