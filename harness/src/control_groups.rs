@@ -7,9 +7,9 @@ use std::path::{Component, Path};
 
 use crate::system_files::{SystemFiles, field};
 
-/// From here on a version 1 memory limit means none: the kernel shows the
-/// largest signed number, rounded down to a page.
-const NO_MEMORY_LIMIT: u64 = 1 << 62;
+/// From here on a limit means none: for memory, version 1 of the kernel's files shows the largest
+/// signed number, rounded down to a page.
+pub const NO_LIMIT: u64 = 1 << 62;
 
 /// The first namespaces of their kinds (`PROC_*_INIT_INO` of the kernel).
 const FIRST_NAMESPACES: [&str; 3] =
@@ -140,31 +140,10 @@ impl Group {
         }
     }
 
-    /// The limit on its threads, as of [`limit`]; `None` without such a file.
-    pub fn most_threads(&self, files: &SystemFiles) -> Option<u64> {
-        limit(&self.text(files, "pids.max")?)
-    }
-
-    /// The number of its threads.
-    pub fn threads(&self, files: &SystemFiles) -> Option<u64> {
-        self.text(files, "pids.current")?.trim().parse().ok()
-    }
-
-    /// The file of its memory limit.
-    pub fn memory_limit_file(&self) -> &'static str {
-        self.by_version("memory.limit_in_bytes", "memory.max")
-    }
-
-    /// Its memory limit, in bytes, as of [`limit`]; `None` without such a file.
-    pub fn most_memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
-        let bytes = limit(&self.text(files, self.memory_limit_file())?)?;
-        Some(if bytes < NO_MEMORY_LIMIT { bytes } else { u64::MAX })
-    }
-
     /// The memory charged to it, user and kernel, in bytes.
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
         let file = self.by_version("memory.usage_in_bytes", "memory.current");
-        self.text(files, file)?.trim().parse().ok()
+        files.number(&self.path(file))
     }
 
     /// The part of [`Self::memory_bytes`] in file pages, which the kernel drops
@@ -183,19 +162,16 @@ mod tests {
 
     #[test]
     fn memory_is_read_from_the_files_of_the_groups_version() {
-        let folder = "sys/fs/cgroup/memory".to_owned();
         let files = SystemFiles::simulated(&[
-            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "5000\n"),
-            ("sys/fs/cgroup/memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),
-            ("sys/fs/cgroup/memory/memory.max", "9000\n"),
-            ("sys/fs/cgroup/memory/memory.current", "4000\n"),
+            ("memory/memory.usage_in_bytes", "5000\n"),
+            ("memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),
+            ("memory/memory.current", "4000\n"),
         ]);
-        let one = Group { folder: folder.clone(), version: Version::One };
-        assert_eq!(one.most_memory_bytes(&files), Some(u64::MAX));
-        assert_eq!((one.memory_bytes(&files), one.droppable_bytes(&files)), (Some(5000), 700));
-        let two = Group { folder, version: Version::Two };
-        assert_eq!(two.most_memory_bytes(&files), Some(9000));
-        assert_eq!((two.memory_bytes(&files), two.droppable_bytes(&files)), (Some(4000), 1));
+        let of = |version| {
+            let group = Group { folder: "memory".to_owned(), version };
+            (group.memory_bytes(&files), group.droppable_bytes(&files))
+        };
+        assert_eq!(of(Version::One), (Some(5000), 700));
+        assert_eq!(of(Version::Two), (Some(4000), 1));
     }
 }

@@ -117,7 +117,8 @@ fn distribution(measurement: &Measurement) -> String {
 /// simultaneous threads can exceed the wall time; then nothing waits.
 fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
     let (user, system) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
-    let wall = wall_ns_per_operation(principal);
+    // Only if the principal measurement covers the whole iteration.
+    let wall = (principal.name == "iteration").then_some(principal.ns_per_operation);
     let parts = wall.map(|wall| {
         let rest = wall - user - system;
         let what = if rest >= 0.0 { "waiting" } else { "overlapped" };
@@ -130,10 +131,4 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
         Some(ns) => format!("{line}  and {} in the kernel after the join\n", duration(ns)),
         None => line,
     }
-}
-
-/// The wall time of one operation, if the principal measurement covers the
-/// whole iteration.
-fn wall_ns_per_operation(principal: &Measurement) -> Option<f64> {
-    (principal.name == "iteration").then_some(principal.ns_per_operation)
 }

@@ -227,40 +227,43 @@ impl<'a> Machine<'a> {
     }
 
     /// The limits on threads or memory of this process's control groups.
-    pub(super) fn of_groups(&self, resource: Resource) -> Vec<Option<Limit>> {
+    pub(super) fn of_groups(&self, resource: Resource) -> Vec<Limit> {
         let is_memory = resource == Resource::Memory;
         let controller = if is_memory { "memory" } else { "pids" };
         let groups = match control_groups::all_of_process(self.files, controller) {
             Ok(groups) => groups,
             Err(why) => {
                 let file = if is_memory { "memory.max" } else { "pids.max" };
-                return vec![Some(Limit::unknown(resource, file, why))];
+                return vec![Limit::unknown(resource, file, why)];
             }
         };
         let limit = |group: Group| {
-            let (most, in_use, file) = if is_memory {
+            let (file, in_use) = if is_memory {
                 // The kernel drops file pages first.
                 let held = group.memory_bytes(self.files).unwrap_or(0);
                 let in_use = held.saturating_sub(group.droppable_bytes(self.files));
-                (group.most_memory_bytes(self.files)?, in_use, group.memory_limit_file())
+                (group.by_version("memory.limit_in_bytes", "memory.max"), in_use)
             } else {
-                let in_use = group.threads(self.files).unwrap_or(0);
-                (group.most_threads(self.files)?, in_use, "pids.max")
+                ("pids.max", self.files.number(&group.path("pids.current")).unwrap_or(0))
             };
-            let value = Some(most).filter(|most| *most < u64::MAX);
+            let most = control_groups::limit(&group.text(self.files, file)?)?;
+            let value = Some(most).filter(|most| *most < control_groups::NO_LIMIT);
             let path = format!("/{}", group.path(file));
             let raise = Some(format!("echo {{}} | sudo tee {path}"));
             Some(Limit { in_use, raise, ..Limit::new(resource, &path, value) })
         };
-        groups.into_iter().map(limit).collect()
+        groups.into_iter().filter_map(limit).collect()
     }
 
     pub(super) fn available_memory(&self) -> Limit {
-        let bytes = |text: String| kib_field(&text, "MemAvailable").ok_or("/proc/meminfo".into());
-        match self.text("proc/meminfo").and_then(bytes) {
-            Err(file) => Limit::unknown(Resource::Memory, "MemAvailable", file),
-            Ok(bytes) => Limit::new(Resource::Memory, "MemAvailable", Some(bytes)),
-        }
+        let bytes = self.kib("proc/meminfo", "MemAvailable").map(Some);
+        let name = (Resource::Memory, "MemAvailable");
+        Limit { raise: None, ..Self::limit(name, bytes, Ok(0), String::new()) }
+    }
+
+    /// The bytes in a line of a file.
+    fn kib(&self, path: &str, name: &str) -> Read<u64> {
+        kib_field(&self.text(path)?, name).ok_or_else(|| format!("/{path}"))
     }
 
     /// The open descriptors of this process; reading the folder opens one more.
@@ -354,7 +357,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(super) fn data(&self) -> Read<u64> {
-        kib_field(&self.text("proc/self/status")?, "VmData").ok_or("/proc/self/status".into())
+        self.kib("proc/self/status", "VmData")
     }
 
     /// Whether this is at least that version of Linux, if it is known.
@@ -364,15 +367,14 @@ impl<'a> Machine<'a> {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?) >= version)
     }
 
-    /// Why a ring's memory does not count as locked. It did before Linux 5.12, and does again since
-    /// 6.14 (`io_create_region`), for users without `CAP_IPC_LOCK`. It is released late: rings that
-    /// have just been closed may still count.
+    /// Why a ring's memory does not count as locked. It does since Linux 6.14 (`io_create_region`),
+    /// for users without `CAP_IPC_LOCK`. It is released late: rings that have just been closed may
+    /// still count.
     pub(super) fn uncharged_rings(&self) -> Option<&'static str> {
         if self.has(LOCK) {
             return Some("CAP_IPC_LOCK exempts this process");
         }
-        let why = "Linux 5.12 to 6.13 does not charge rings to it";
-        (self.is_since((5, 12))? && !self.is_since((6, 14))?).then_some(why)
+        (!self.is_since((6, 14))?).then_some("Linux before 6.14 does not charge rings to it")
     }
 
     /// `kernel.io_uring_disabled` (since Linux 6.6) is 0 for nobody, 1 for unprivileged users, 2
@@ -572,12 +574,9 @@ mod tests {
 
     #[test]
     fn rings_are_limited_by_locked_memory_and_a_setting() {
-        for (release, who, exempt) in [
-            ("5.11.0", USER, false),
-            ("5.12.0-rc1", USER, true),
-            ("6.14.0", USER, false),
-            ("7.0", ADMINISTRATOR, true),
-        ] {
+        for (release, who, exempt) in
+            [("6.13.0-rc1", USER, true), ("6.14.0", USER, false), ("7.0", ADMINISTRATOR, true)]
+        {
             let release = ("proc/sys/kernel/osrelease", release);
             check(&[release, who], LockedMemory, &[(Some(8 << 20), 0, exempt)]);
         }

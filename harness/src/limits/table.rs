@@ -21,7 +21,7 @@ use crate::system_files::{SystemFiles, page_size, system_constant};
 /// Every limit that tasks can reach, with its current use, as it applies to this process on the
 /// machine in `files`.
 pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
-    rows(&Machine::new(files)).into_iter().flatten().collect()
+    rows(&Machine::new(files))
 }
 
 /// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
@@ -34,40 +34,29 @@ const MOST_MAPS: u64 = i32::MAX as u64;
 /// The limits, one a row: what it counts, its name, how much of it is in use, and why it does not
 /// apply to this process. What other processes of the user hold of locked memory and epoll watches
 /// is not visible.
-pub(super) fn rows(m: &Machine<'_>) -> Vec<Option<Limit>> {
+pub(super) fn rows(m: &Machine<'_>) -> Vec<Limit> {
     let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
+    let locked = ("RLIMIT_MEMLOCK", "Max locked memory");
     let mut rows = vec![
-        Some(m.setting(Threads, "kernel.threads-max", m.threads(), None).up_to(MOST_THREADS)),
-        Some(m.setting(Files, "fs.nr_open", m.open_files(), None)),
-        Some(m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin)),
-        Some(m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None)),
-        Some(m.ids().up_to(MOST_IDS)),
-        Some(m.of_process(
+        m.setting(Threads, "kernel.threads-max", m.threads(), None).up_to(MOST_THREADS),
+        m.setting(Files, "fs.nr_open", m.open_files(), None),
+        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin),
+        m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None),
+        m.ids().up_to(MOST_IDS),
+        m.of_process(
             Threads,
             ("RLIMIT_NPROC", "Max processes"),
             m.threads_of_user(),
             m.any_threads(),
-        )),
-        m.deadline(),
-        m.unseen(),
-        Some(m.setting(Maps, "vm.max_map_count", m.maps(), None).up_to(MOST_MAPS)),
-        Some(m.available_memory()),
-        Some(m.of_process(
-            AddressSpace,
-            ("RLIMIT_AS", "Max address space"),
-            m.address_space(),
-            None,
-        )),
-        Some(m.of_process(Data, ("RLIMIT_DATA", "Max data size"), m.data(), None)),
-        Some(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0), None)),
-        Some(m.of_process(
-            LockedMemory,
-            ("RLIMIT_MEMLOCK", "Max locked memory"),
-            Ok(0),
-            m.uncharged_rings(),
-        )),
-        m.rings(),
+        ),
+        m.setting(Maps, "vm.max_map_count", m.maps(), None).up_to(MOST_MAPS),
+        m.available_memory(),
+        m.of_process(AddressSpace, ("RLIMIT_AS", "Max address space"), m.address_space(), None),
+        m.of_process(Data, ("RLIMIT_DATA", "Max data size"), m.data(), None),
+        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0), None),
+        m.of_process(LockedMemory, locked, Ok(0), m.uncharged_rings()),
     ];
+    rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
     rows.extend(m.of_groups(Threads));
     rows.extend(m.of_groups(Memory));
     rows
@@ -147,10 +136,7 @@ impl Amounts {
 
     /// A blocked thread without its stack.
     pub(super) fn thread() -> Self {
-        Self::thread_of(page_size())
-    }
-
-    fn thread_of(page_bytes: u64) -> Self {
+        let page_bytes = page_size();
         // Half of the pages of both stacks, which blocking touches; in the kernel a stack (one page
         // if pages are larger), about 2 KiB of page tables, and 6 KiB of other objects.
         let bytes = 5 * page_bytes / 2 + page_bytes.max(16 << 10) + (8 << 10);
