@@ -6,9 +6,7 @@
 
 mod clocks;
 mod lab;
-mod lies;
 mod limits;
 mod opponents;
 mod outside;
-mod traces;
 mod work;

@@ -111,16 +111,15 @@ fn tasks_take_as_long_as_in_a_bare_loop() {
     let builds: [(&str, &Build, [f64; 2]); 2] =
         [("default", &DEFAULT, [0.9, 1.1]), ("one unit", &ONE_UNIT, [0.85, 1.15])];
     for (profile, build, bounds) in builds {
-        for (ours, theirs) in
-            [("async-mem-brigade", "bare-tokio"), ("coroutine-brigade", "bare-coroutines")]
+        for (ours, theirs) in [("async-mem-brigade", "tokio"), ("coroutine-brigade", "coroutines")]
         {
             let (program, words) = match profile {
                 "default" => (build.binary("brigade"), format!("{ours} --tasks 500")),
                 _ => (build.binary(ours), "--tasks 500".to_owned()),
             };
-            let bare = build.binary(theirs);
-            let experiment = || compare(&program, &words, &bare, "500", bounds);
-            shown(&format!("{ours} / {theirs}, {profile}"), experiment);
+            let (bare, their_words) = (build.binary("bare"), format!("{theirs} 500"));
+            let experiment = || compare(&program, &words, &bare, &their_words, bounds);
+            shown(&format!("{ours} / bare {theirs}, {profile}"), experiment);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What the programs report, against counts and causes from outside: the kernel's counters, slower
-//! system calls, a disturbance, and memory of known size.
+//! system calls, and a disturbance.
 
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,9 +14,7 @@ use libc::{
 use nix::sys::prctl;
 use perf_event::{Builder, events::Software};
 
-use crate::lab::{
-    Outcome, hop_ns, in_a_thread, is_busy, median, on_one_cpu, record, shown, within,
-};
+use crate::lab::{Outcome, hop_ns, in_a_thread, is_busy, on_one_cpu, record, shown, within};
 
 /// Context switches of the processes and threads that `body` starts, counted by perf; `None`
 /// without permission.
@@ -141,7 +139,7 @@ fn a_hop_has_the_expected_system_calls() {
 }
 
 /// Runs `body` next to a thread that uses a tenth of the first CPU.
-pub fn beside_hog<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+fn beside_hog<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -180,25 +178,4 @@ fn a_disturbance_is_seen() {
         let holds = (0.05..0.2).contains(&(disturbed - alone));
         Outcome::of(holds, figures).unless(alone > 0.03)
     });
-}
-
-/// Of two amounts of memory that tasks touch, the difference is found.
-#[test]
-#[ignore = "part of the proof"]
-fn touched_memory_is_found() {
-    const MORE: u64 = 256 << 10;
-    for kind in ["thread", "process"] {
-        shown(&format!("bytes found / touched by a {kind}"), || {
-            let bytes_per_task = |touched: u64| {
-                let words = format!("task-memory --kind {kind} --tasks 180 --touch {touched}");
-                let ledger = record(&words).ledger.expect("it sweeps the number of tasks");
-                let bytes = |point: usize| ledger[point].proportional_bytes.expect("Pss") as f64;
-                let last = ledger.len() - 1;
-                (bytes(last) - bytes(0)) / (ledger[last].tasks - ledger[0].tasks) as f64
-            };
-            let ratio = |_| (bytes_per_task(2 * MORE) - bytes_per_task(MORE)) / MORE as f64;
-            let ratio = median(&(0..3).map(ratio).collect::<Vec<_>>());
-            Outcome::of((ratio - 1.0).abs() < 0.02, format!("{ratio:.4}, must be 1 ± 0.02"))
-        });
-    }
 }

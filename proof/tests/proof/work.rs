@@ -1,4 +1,4 @@
-//! Known work: what is added to every hop appears in its time, with any number of tasks.
+//! Known work: what is added to every hop appears in its time.
 //!
 //! Each process times a unit of work itself, so the work per hop is known independently of the
 //! laps. The slope of a hop's time over it must be 1: it would be 1/2 if hops were counted twice,
@@ -11,9 +11,7 @@ use contract::Program;
 use harness::record::Record;
 use serde_json::Value;
 
-use crate::lab::{
-    DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, median, record, shown, within,
-};
+use crate::lab::{DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, shown, within};
 
 const SHORT: &str = "--max-time 0.04 --warmups 10";
 const ROUNDS: usize = 12;
@@ -79,23 +77,6 @@ fn work_in_every_hop_appears_in_its_time() {
     }
 }
 
-/// With much work before every hop, a hop takes as long with more tasks.
-#[test]
-#[ignore = "part of the proof"]
-fn a_hop_takes_as_long_with_more_tasks() {
-    for words in ["async-mem-brigade", "one-thread-brigade --placement same-cpu"] {
-        shown(words, || {
-            let one = |tasks: u64| record(&format!("{words} {SHORT} --work 20000 --tasks {tasks}"));
-            let in_units = |record: &Record| {
-                hop_ns(record) / record.work.and_then(|of| of.mean_ns_per_unit).expect("a unit")
-            };
-            let rounds: Vec<_> = (0..ROUNDS).map(|_| [4, 16].map(one)).collect();
-            let ratios = rounds.iter().map(|[few, many]| in_units(many) / in_units(few));
-            within(&ratios.collect::<Vec<_>>(), ONE).unless(is_busy(rounds.iter().flatten()))
-        });
-    }
-}
-
 /// Cases for comparisons.
 const CASES: [&str; 10] = [
     "thread-brigade --placement same-cpu",
@@ -137,23 +118,5 @@ fn a_comparison_finds_known_differences_and_no_others() {
         let [faster, same, slower] = compared(1200, 100);
         let figures = format!("{faster} faster, {same} same, {slower} slower");
         Outcome::of(slower >= 9, figures).unless(faster + same <= 1)
-    });
-}
-
-/// A unit of work is one loop: compiled or aligned differently in a program, it would take half as
-/// long again there.
-#[test]
-#[ignore = "part of the proof"]
-fn a_unit_of_work_takes_equally_long_in_all_programs() {
-    shown("a unit of work", || {
-        let unit = |words: &&str| {
-            let records = (0..3).map(|_| record(&format!("{words} {SHORT} --work 2000")));
-            let units = records.filter_map(|record| record.work?.ns_per_unit);
-            units.fold(f64::INFINITY, f64::min)
-        };
-        let units: Vec<f64> = PROGRAMS.iter().map(unit).collect();
-        let middle = median(&units);
-        let holds = units.iter().all(|unit| (unit / middle - 1.0).abs() < 0.05);
-        Outcome::of(holds, format!("{units:.3?} ns"))
     });
 }
