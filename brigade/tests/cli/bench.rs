@@ -191,10 +191,7 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Starts `brigade` and captures its output.
 pub fn start(bench: &Bench, arguments: &[&str]) -> Child {
-    spawned(bench.brigade(arguments))
-}
-
-fn spawned(mut brigade: Command) -> Child {
+    let mut brigade = bench.brigade(arguments);
     heed_interrupts(&mut brigade);
     brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

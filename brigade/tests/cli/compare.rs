@@ -267,23 +267,6 @@ fn a_run_on_a_slower_machine_is_not_a_slower_program() {
 }
 
 #[test]
-fn different_environments_are_named() {
-    let bench = noisy(&["a"]);
-    let [first, second] = two_runs(&bench, "6");
-    edit(format!("{second}/environment.json"), |environment| {
-        environment["processor.governor"] = "conservative".into();
-        environment["processor.model"] = "Z80".into();
-        // Facts about the builds are no difference of the environments.
-        environment["software.git_revision"] = "0".repeat(40).into();
-    });
-    let ended = bench.ends(&["compare", &first, &second]);
-    for expected in ["different CPUs: ", "Z80", "- processor.governor: "] {
-        assert!(ended.stdout.contains(expected), "{expected}: {ended:?}");
-    }
-    assert!(!ended.stdout.contains("git_"), "{ended:?}");
-}
-
-#[test]
 fn cases_that_only_one_run_measured_are_not_compared() {
     let bench = noisy(&["a", "b"]);
     for (case, name) in [("a", "one"), ("b", "two")] {

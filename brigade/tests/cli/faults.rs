@@ -5,18 +5,16 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Stdio};
 
-use contract::skip;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use serde_json::json;
 
 use crate::bench::{
-    Bench, Ended, RECORD, edit, end_of, eventually, is_running, lines_of, records_in, rounds_in,
-    send, start,
+    Bench, Ended, RECORD, edit, end_of, eventually, is_running, records_in, rounds_in, send, start,
 };
 use crate::run::{TORN, killed};
 
@@ -49,21 +47,29 @@ fn a_program_that_hangs_is_killed_with_all_its_children() {
     eventually("the killed program's child is gone", || !is_running(child.trim()));
 }
 
+/// After a few seconds of grace, or at the second signal.
 #[test]
 fn a_program_that_ignores_every_signal_to_end_is_killed() {
-    let script = "trap '' INT TERM; echo $$ >pid; touch ready; while :; do sleep 0.01; done";
-    let bench = Bench::new(&["a"], script);
-    let brigade = start(&bench, &["run"]);
-    eventually("the program is running", || bench.path("ready").exists());
-    send(&brigade, Signal::SIGTERM);
-    let ended = end_of(brigade);
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    let record = &bench.records()[0];
-    assert_eq!(record["signal"], Signal::SIGKILL as i32);
-    assert_eq!(record["interrupted"], true);
-    // After a few seconds of grace, not after its case's time-out of a minute.
-    assert!(record["duration_ns"].as_u64().unwrap() < 30_000_000_000, "{record}");
-    assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
+    for stops in 1..=2 {
+        let script = "trap 'touch stopped' INT TERM; echo $$ >pid; touch ready; \
+                      while :; do sleep 0.01; done";
+        let bench = Bench::new(&["a"], script);
+        let brigade = start(&bench, &["run"]);
+        eventually("the program is running", || bench.path("ready").exists());
+        send(&brigade, Signal::SIGTERM);
+        if stops == 2 {
+            eventually("the program received the signal", || bench.path("stopped").exists());
+            send(&brigade, Signal::SIGINT);
+        }
+        let ended = end_of(brigade);
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        let record = &bench.records()[0];
+        assert_eq!(record["signal"], Signal::SIGKILL as i32);
+        assert_eq!(record["interrupted"], true);
+        // Not after its case's time-out of a minute.
+        assert!(record["duration_ns"].as_u64().unwrap() < 30_000_000_000, "{record}");
+        assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
+    }
 }
 
 #[test]
@@ -127,10 +133,16 @@ fn a_limit_on_file_sizes_costs_no_finished_record() {
     let limited = ["sh", "-c", "ulimit -f 64; exec \"$0\" \"$@\""];
     let ended = Ended::from(bench.brigade_under(&limited, &["run", "--rounds", "200"]));
     check_refusal(&ended, "File too large");
+    let folder = bench.result_folders().remove(0);
+    let again = format!("brigade run --resume {}", folder.display());
+    assert!(ended.stderr.contains(&again), "{ended:?}");
     let kept = bench.records().len();
     assert!((10..200).contains(&kept), "{kept} records fit");
+    let reported = bench.ends(&["report", "--full", folder.to_str().unwrap()]);
+    assert_eq!((reported.code, reported.stderr.as_str()), (Some(0), ""));
     assert_eq!(bench.resumes().code, Some(0));
-    assert_eq!(bench.records().len(), 200);
+    let expected: Vec<_> = (1..=200).map(|round| ("a".to_owned(), round)).collect();
+    assert_eq!(rounds_in(&folder), expected);
 }
 
 #[test]
@@ -148,75 +160,6 @@ fn a_folder_that_disappears_during_a_run_is_noticed_at_the_next_record() {
         });
         assert_eq!(found, left, "{gone}");
     }
-}
-
-/// A file system in memory, unmounted at its end.
-struct Mount(PathBuf);
-
-impl Mount {
-    /// Mounts one with these options over a folder of the bench, or skips the
-    /// test.
-    fn over(bench: &Bench, name: &str, options: &str) -> Option<Self> {
-        let path = bench.path(name);
-        fs::create_dir_all(&path).unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).stderr(Stdio::null());
-        if mount.status().is_ok_and(|status| status.success()) {
-            return Some(Self(path));
-        }
-        skip("a disk of a few KiB", "mounting one needs root");
-        None
-    }
-
-    fn remount(&self, options: &str) {
-        let mut mount = Command::new("mount");
-        mount.args(["-o", &format!("remount,{options}")]).arg(&self.0);
-        assert!(mount.status().unwrap().success());
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
-#[test]
-fn a_disk_that_fills_up_costs_no_finished_record() {
-    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
-    let Some(disk) = Mount::over(&bench, "disk", "size=64k") else { return };
-    let ended = bench.ends(&["run", "--results", "disk", "--rounds", "200"]);
-    check_refusal(&ended, "No space left on device");
-    let folder = fs::read_dir(&disk.0).unwrap().next().unwrap().unwrap().path();
-    let again = Path::new("disk").join(folder.file_name().unwrap());
-    let again = format!("brigade run --resume {}", again.display());
-    assert!(ended.stderr.contains(&again), "{ended:?}");
-    let kept = records_in(&folder).len();
-    assert!((10..200).contains(&kept), "{kept} records fit on the disk");
-
-    let folder = folder.to_str().unwrap();
-    let reported = bench.ends(&["report", "--full", folder]);
-    assert_eq!((reported.code, reported.stderr.as_str()), (Some(0), ""));
-
-    disk.remount("size=10m");
-    assert_eq!(bench.ends(&["run", "--resume", folder]).code, Some(0));
-    let expected: Vec<_> = (1..=200).map(|round| ("a".to_owned(), round)).collect();
-    assert_eq!(rounds_in(Path::new(folder)), expected);
-}
-
-#[test]
-fn a_read_only_disk_is_detected_before_anything_runs() {
-    let bench = Bench::new(&["a"], &format!("touch ran; echo '{RECORD}'"));
-    let Some(disk) = Mount::over(&bench, "results", "size=1m") else { return };
-    let brigade = start(&bench, &["run", "--rounds", "10000"]);
-    eventually("a record is there", || lines_of(&bench) > 0);
-    send(&brigade, Signal::SIGINT);
-    assert_eq!(end_of(brigade).code, Some(130));
-    fs::remove_file(bench.path("ran")).unwrap();
-    disk.remount("ro");
-    check_refusal(&bench.ends(&["run"]), "Read-only file system");
-    check_refusal(&bench.resumes(), "Read-only file system");
-    assert!(!bench.path("ran").exists());
 }
 
 /// A `brigade run` whose program has started an endless process, which writes its id to `child`,

@@ -14,9 +14,8 @@ use harness::record::{Ending, Record};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::bench::heed_interrupts;
+use crate::bench::{Bench, Ended, heed_interrupts};
 
 const GO: &str = "goroutine-brigade";
 const PYTHON: &str = "python-brigade";
@@ -217,57 +216,34 @@ const LAPS: &str = "echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"progra
 const ON: &str = "echo measuring; read -r line";
 const OFF: &str = "echo measured; read -r line";
 
-/// A folder in which `brigade` runs one case, `a`.
-struct Bench(TempDir);
+/// The only invocation of a run of these words with these flags.
+fn invocation_of(bench: &Bench, program: &str, words: &[String], flags: &[&str]) -> Value {
+    let (file, interpreter) = words.split_last().expect("words");
+    let manifest = format!(
+        "flags = '--iters 300 --warmups 20'\nrules = [{{ words = ''{} }}]\n\
+         [programs.{program}]\nform = 'laps'\npath = '{file}'\ninterpreter = {interpreter:?}\n\
+         tasks = 'goroutine'\n\
+         [[group]]\nname = 'g'\nquestion = 'What?'\ncases = ['{program} {}']\n",
+        bench.case_keys,
+        flags.join(" ")
+    );
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
+    let [invocation] = &bench.records()[..] else { panic!("not one: {ended:?}") };
+    invocation.clone()
+}
 
-impl Bench {
-    /// The case runs `words` with `flags` and these additional lines.
-    fn of(program: &str, words: &[String], flags: &[&str], keys: &str) -> Self {
-        let (file, interpreter) = words.split_last().expect("words");
-        let keys = if keys.is_empty() { "" } else { ", timeout_seconds = 3" };
-        let manifest = format!(
-            "flags = '--iters 300 --warmups 20'\nrules = [{{ words = ''{keys} }}]\n\
-             [programs.{program}]\nform = 'laps'\npath = '{file}'\ninterpreter = {interpreter:?}\n\
-             tasks = 'goroutine'\n\
-             [[group]]\nname = 'g'\nquestion = 'What?'\ncases = ['{program} {}']\n",
-            flags.join(" ")
-        );
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("suite.toml"), manifest).expect("write the manifest");
-        Self(folder)
-    }
+/// The same of a shell script, with more about its case.
+fn invocation_of_script(script: &str, keys: &'static str) -> Value {
+    let mut bench = Bench::new(&["fake"], script);
+    bench.case_keys = keys;
+    invocation_of(&bench, "fake", &["fake".to_owned()], &[])
+}
 
-    /// The case runs a shell script.
-    fn script(script: &str) -> Self {
-        let bench = Self::of("fake", &["fake".to_owned()], &[], "timeout_seconds = 3");
-        let file = bench.0.path().join("fake");
-        contract::executable::write(&file, format!("#!/bin/sh\n{script}\n"));
-        bench
-    }
-
-    /// The only invocation of `brigade run`.
-    fn invocation(&self) -> Value {
-        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
-        brigade
-            .args(["run", "--rounds", "1", "--manifest", "suite.toml"])
-            .current_dir(self.0.path());
-        brigade.env("BRIGADE_LOCK", self.0.path().join("lock"));
-        let output = brigade.output().expect("run brigade");
-        let results = fs::read_dir(self.0.path().join("results")).unwrap_or_else(|error| {
-            panic!("no results: {error}: {output:?}");
-        });
-        let folder = results.flatten().next().expect("a run").path();
-        let lines = fs::read_to_string(folder.join("records.jsonl")).expect("records");
-        assert_eq!(lines.lines().count(), 1, "{lines}");
-        serde_json::from_str(&lines).expect("JSON")
-    }
-
-    /// The record of the only invocation, which succeeded.
-    fn record(&self) -> Record {
-        let invocation = self.invocation();
-        assert_eq!(invocation["outcome"], "measured", "{}", invocation["error"]);
-        Record::parse(&invocation["record"].to_string()).expect("a record")
-    }
+/// The record of a guest with these flags, which succeeds.
+fn record_of(program: &str, words: &[String], flags: &[&str]) -> Record {
+    let invocation = invocation_of(&Bench::new(&[], ""), program, words, flags);
+    assert_eq!(invocation["outcome"], "measured", "{}", invocation["error"]);
+    Record::parse(&invocation["record"].to_string()).expect("a record")
 }
 
 #[test]
@@ -278,7 +254,7 @@ fn the_runner_builds_a_record_from_laps_and_counts_from_outside() {
         [(GO, one_worker), (JAVA, one_worker), (PYTHON, plain), (NODE, plain), (ASIO, plain)]
     {
         let Some(words) = guest(name) else { continue };
-        let record = Bench::of(name, &words, flags, "").record();
+        let record = record_of(name, &words, flags);
         assert_eq!((record.tasks, record.iterations, record.warmups), (20, 300, 20));
         assert_eq!((record.complete, record.ended_by), (true, Ending::Iterations));
         let principal = record.principal().expect("a measurement");
@@ -304,7 +280,7 @@ fn tasks_of_a_guest_that_share_a_lock_are_counted() {
     for name in [GO, JAVA] {
         let Some(words) = guest(name) else { continue };
         let flags = ["lock", "--tasks", "3", "--inside", "200", "--outside", "200"];
-        let record = Bench::of(name, &words, &flags, "").record();
+        let record = record_of(name, &words, &flags);
         let [iteration, turn] = &record.measurements[..] else { panic!("{name}: two") };
         assert_eq!((iteration.operations, iteration.count, record.warmups), (1024, 300, 20));
         assert_eq!((turn.operations, turn.count), (1, 3));
@@ -325,7 +301,7 @@ fn a_greedy_task_of_a_guest_delays_the_others_until_it_yields() {
     for (name, workers) in [(PYTHON_TASKS, &[][..]), (JAVA, &["--workers", "1"])] {
         let Some(words) = guest(name) else { continue };
         let flags = ["wake", "--greedy", "1", "--greedy-for", "20000", "--rate", "1000"];
-        let record = Bench::of(name, &words, &[&flags[..], workers].concat(), "").record();
+        let record = record_of(name, &words, &[&flags[..], workers].concat());
         let [wake_up] = &record.measurements[..] else { panic!("{name}: one") };
         assert_eq!((&*wake_up.name, wake_up.count), ("wake-up", 300));
         assert!(wake_up.max_ns > 10_000_000, "{name}: {wake_up:?}");
@@ -362,7 +338,7 @@ fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
         (format!("{ON}; exec sleep 60"), "timed-out", "was killed after 3."),
         ("exec yes measuring".to_owned(), "failed", "exceeded 16 MiB"),
     ] {
-        let invocation = Bench::script(&script).invocation();
+        let invocation = invocation_of_script(&script, ", timeout_seconds = 3");
         let error = invocation["error"].as_str().unwrap_or_default();
         assert_eq!(invocation["outcome"], outcome, "{script}: {error}");
         assert!(error.contains(reason), "{script}: {error:?} does not contain {reason:?}");
@@ -377,17 +353,11 @@ fn the_process_behind_a_wrapper_is_counted() {
     }
     let file = root().join("guests/python/brigade.py");
     let python = |rest: &str| format!("python3 {} --tasks 20 \"$@\"{rest}", file.display());
-    let record = |script: &str| {
-        let bench = Bench::of("fake", &["fake".to_owned()], &[], "timeout_seconds = 100");
-        let file = bench.0.path().join("fake");
-        contract::executable::write(&file, format!("#!/bin/sh\n{script}\n"));
-        bench.invocation()
-    };
-    let of = record(&python("\n:"));
+    let of = invocation_of_script(&python("\n:"), "");
     let switches = &of["record"]["switches"];
     let cpu_ns = of["record"]["cpu"]["user_ns_per_operation"].as_f64().unwrap_or(0.0);
     assert!(cpu_ns > 100.0 && switches.is_object(), "{of}");
     // The marks go through another process.
-    let of = record(&python(" | cat\n:"));
+    let of = invocation_of_script(&python(" | cat\n:"), "");
     assert_eq!(of["outcome"], "failed", "{of}");
 }

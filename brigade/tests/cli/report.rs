@@ -1,6 +1,6 @@
 //! What brigade prints from saved runs and the manifest, and how other programs read it: every
-//! figure is computed a second time by `scripts/recompute.py`, CSV is read by DuckDB, the page by
-//! Chromium, and the jq recipes of docs/CI.md are run. A test is skipped if its program is not
+//! figure is computed a second time by `scripts/recompute.py`, the page is read by Chromium, and the
+//! jq recipes of docs/CI.md are run. A test is skipped if its program is not
 //! installed; `.ci/run` installs them all.
 
 use std::fs;
@@ -299,35 +299,6 @@ fn a_figure_wrong_by_one_in_its_last_digit_is_detected() {
         fs::write(&file, page.replace(right, &wrong)).unwrap();
         assert!(!recomputed(&[run, &file]).0, "{wrong}");
     }
-}
-
-#[test]
-fn duckdb_reads_the_csv_with_its_types() {
-    if !has(&["python3", "-c", "import duckdb"], "CSV in DuckDB") {
-        return;
-    }
-    const ASK: &str = "
-import duckdb, json, sys
-rows = duckdb.execute(sys.argv[1])
-names = [column[0] for column in rows.description]
-print(json.dumps([dict(zip(names, row)) for row in rows.fetchall()], default=str))
-";
-    let folder = tempfile::tempdir().unwrap();
-    let run = &repository::recorded_runs()[0];
-    let run = run.to_str().unwrap();
-    let file = saved(folder.path(), "report.csv", &["report", "--format", "csv", run]);
-    let rows = |query: &str| -> Value {
-        let mut python = Command::new("python3");
-        serde_json::from_str(&printed(python.args(["-c", ASK, query]))).unwrap()
-    };
-    let types = rows(&format!("DESCRIBE FROM '{file}'"));
-    for (name, kind) in [("case", "VARCHAR"), ("round", "BIGINT"), ("value", "DOUBLE")] {
-        let column = types.as_array().unwrap().iter().find(|of| of["column_name"] == name);
-        assert_eq!(column.unwrap()["column_type"], kind, "{name}");
-    }
-    let count = fs::read_to_string(&file).unwrap().lines().count() - 1;
-    let query = "SELECT count(*) AS rows, count(parameters::JSON->>'placement') AS placed FROM";
-    assert_eq!(rows(&format!("{query} '{file}'")), json!([{ "rows": count, "placed": count }]));
 }
 
 /// Each recipe is a jq program in a block that begins with the name of the format.
