@@ -181,14 +181,8 @@ pub struct Order {
     first: Vec<usize>,
 }
 
-/// A case's turn in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SidesTurn {
-    /// The case's index.
-    pub case: usize,
-    /// The sides, 0 for the baseline, in the order in which they run.
-    pub sides: [usize; 2],
-}
+/// A case's index, and the sides, 0 for the baseline, in the order in which they run.
+pub type SidesTurn = (usize, [usize; 2]);
 
 impl Order {
     /// An order of `cases` cases, determined by `seed`.
@@ -201,13 +195,12 @@ impl Order {
     pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<SidesTurn> {
         let mut cases = open.to_vec();
         self.rng.shuffle(&mut cases);
-        cases.into_iter().map(|case| self.turn(round, case)).collect()
-    }
-
-    fn turn(&mut self, round: u32, case: usize) -> SidesTurn {
-        let first = &mut self.first[case];
-        *first = if round % 2 == 1 { self.rng.usize(..2) } else { 1 - *first };
-        SidesTurn { case, sides: [*first, 1 - *first] }
+        let turn = |case| {
+            let first = &mut self.first[case];
+            *first = if round % 2 == 1 { self.rng.usize(..2) } else { 1 - *first };
+            (case, [*first, 1 - *first])
+        };
+        cases.into_iter().map(turn).collect()
     }
 }
 
@@ -216,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::fixtures::without_record;
+    use crate::fixtures::without_record;
     use crate::store::results::{Outcome, Procedure};
 
     /// A run of cases `0`, `1` and so on.
@@ -362,8 +355,8 @@ mod tests {
         let mut order = Order::new(5, 3);
         let mut first_of_pair = |round| {
             let mut turns = order.turns(round, &[0, 1, 2, 3, 4]);
-            turns.sort_by_key(|turn| turn.case);
-            turns.iter().map(|turn| turn.sides[0]).collect::<Vec<_>>()
+            turns.sort_unstable();
+            turns.iter().map(|(_, sides)| sides[0]).collect::<Vec<_>>()
         };
         let mut seen = Vec::new();
         for round in (1..40).step_by(2) {

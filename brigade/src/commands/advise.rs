@@ -21,7 +21,7 @@ use crate::manifest::{Cost, Manifest};
 use crate::measure::environment::chosen;
 use crate::show::page::{self, Block, Table, item, lines};
 use crate::show::quantity::figure;
-use crate::store::machines::RECORDED;
+use crate::store::RECORDED;
 use crate::store::results::Environment;
 
 /// An entry of `settings.toml`, which explains the keys.

@@ -17,7 +17,7 @@ use crate::commands::flags::ImpactFlags;
 use crate::commands::{output, report};
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Costs, Impact, Meanwhile, SwitchCost, Used};
-use crate::manifest::{ImpactPlan, Manifest};
+use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::show;
 use crate::show::verdict::{Verdict, verdict};
@@ -34,13 +34,14 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
         let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
         return Err(UsageError(which.to_owned()).into());
     }
-    let Some(plan) = &manifest.impact else {
-        return Err(UsageError("impact: suite.toml has no [impact]".to_owned()).into());
-    };
+    if manifest.impact.len() < 3 {
+        let lacking = "impact: [impact] of suite.toml lacks a kind of switch";
+        return Err(UsageError(lacking.to_owned()).into());
+    }
     if let Some(pid) = flags.pid {
         ensure!(Counters::of_process(pid).is_some(), "--pid {pid}: there is no such process");
     }
-    let (run, costs, disturbed) = prices(flags, &manifest, plan)?;
+    let (run, costs, disturbed) = prices(flags, &manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let before = CpuCounters::read()?;
@@ -147,14 +148,15 @@ fn used(counters: Counters, wall: Duration) -> anyhow::Result<Used> {
 type Prices = (String, Costs, Option<String>);
 
 /// The named run, or else this machine's latest.
-fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow::Result<Prices> {
+fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
     let label = Environment::of_machine(&SystemFiles::live()).label();
     let latest = || SavedRun::latest_first(&manifest.results(), Some(&label));
     let folders = flags.run.clone().map_or_else(latest, |folder| vec![folder]);
     let of_run = |folder: &PathBuf| {
         let report = report::report_of(manifest, folder).ok()?;
-        let cost = |(kind, cases): (_, &[String])| Some((kind, SwitchCost::of(&report, cases)?));
-        let costs: Costs = plan.kinds().into_iter().map(cost).collect::<Option<_>>()?;
+        let plan = manifest.impact.iter();
+        let costs = plan.map(|(kind, cases)| Some((*kind, SwitchCost::of(&report, cases)?)));
+        let costs: Costs = costs.collect::<Option<_>>()?;
         let Verdict { is_good, text, .. } = verdict(&report.run);
         Some((report.run.name.clone(), costs, (!is_good).then_some(text)))
     };
@@ -166,8 +168,8 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest, plan: &ImpactPlan) -> anyhow
         }
     }
     folders.iter().find_map(of_run).with_context(|| {
-        let kinds = plan.kinds().into_iter();
-        let cases: Vec<&str> = kinds.flat_map(|(_, cases)| cases).map(String::as_str).collect();
-        format!("measure what a switch costs here first: brigade run '{}'", cases.join("' '"))
+        let cases = manifest.impact.values().map(|cases| cases.join("' '"));
+        let cases = cases.collect::<Vec<_>>().join("' '");
+        format!("measure what a switch costs here first: brigade run '{cases}'")
     })
 }

@@ -9,8 +9,7 @@ use crate::commands::output;
 use crate::commands::report::latest_here;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
-use crate::show::connections;
-use crate::show::limits::{KindForecast, LimitsReport, page};
+use crate::show::limits::{KindForecast, LimitsReport, connections, page};
 
 /// Runs `brigade limits`.
 ///
@@ -37,7 +36,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
         (None, _) | (_, 1) => Vec::new(),
         (Some(tasks), _) => {
             let run = Manifest::load(None).ok().and_then(|manifest| latest_here(&manifest));
-            connections::blocks(tasks, &report.kinds, run.as_ref())
+            connections(tasks, &report.kinds, run.as_ref())
         }
     };
     let json = || anyhow::Ok(serde_json::to_string(&report)? + "\n");

@@ -3,12 +3,14 @@
 //! compares the two.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
 use super::row::{Quantity, Row, cases_of};
-use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, ratio, sorted};
+use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, ratio};
 use crate::manifest::Manifest;
 use crate::store::results::{Invocation, SavedRun, Skipped};
 
@@ -97,7 +99,7 @@ pub struct Compared {
 }
 
 /// The candidate compared with the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -196,13 +198,10 @@ impl Comparison {
                 let sides = [second, first].map(Row::by_round);
                 ratio(&sides[0], &sides[1], self.confidence, Rounds::Independent)
             }
-            Design::TwoRuns => {
-                let sides = [second, first].map(|row| Estimate::at(self.confidence, &row.values()));
-                sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
-            }
-            Design::Groups => {
-                let sides = [second, first]
-                    .map(|row| Estimate::of_independent(self.confidence, &row.values()));
+            design => {
+                let depend = design == Design::TwoRuns;
+                let of = if depend { Estimate::at } else { Estimate::of_independent };
+                let sides = [second, first].map(|row| of(self.confidence, &row.values()));
                 sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
             }
         };
@@ -269,16 +268,6 @@ impl Verdict {
             Self::Unresolved
         }
     }
-
-    /// The verdict as one word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Same => "same",
-            Self::Unresolved => "unresolved",
-        }
-    }
 }
 
 /// The time of the reference work during a run, in nanoseconds: the median over the readings
@@ -327,22 +316,13 @@ impl Repeat {
             let difference = (second.value / first.value).ln().abs();
             [first, second].map(|of| Some(difference / error(of)?))
         });
-        let counts = sorted(&either.flatten().chain(recorded.iter().copied()).collect::<Vec<_>>());
-        if errors.is_empty() || counts.is_empty() {
-            return None;
-        }
-        // The share of all products of an error and a count that are at most `size`.
-        let below = |size: f64| {
-            let of = |error: &f64| counts.partition_point(|count| count * error <= size) as f64;
-            errors.iter().map(of).sum::<f64>() / (errors.len() * counts.len()) as f64
-        };
-        let share = |probability| {
-            let (mut low, mut high) = (0.0, 20.0);
-            while high - low > 1e-5 {
-                let middle = f64::midpoint(low, high);
-                if below(middle) < probability { low = middle } else { high = middle }
-            }
-            high.exp_m1()
+        let counts: Vec<f64> = either.flatten().chain(recorded.iter().copied()).collect();
+        let products = errors.iter().flat_map(|error| counts.iter().map(move |of| of * error));
+        let mut products: Vec<f64> = products.collect();
+        let count = NonZero::new(products.len())?.get() as f64;
+        let mut share = |probability: f64| {
+            let at = (probability * count).ceil() as usize - 1;
+            products.select_nth_unstable_by(at, f64::total_cmp).1.exp_m1()
         };
         let worst = share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95));
         Some(Self { runs: others.len(), half: share(0.5), tenth: share(0.9), worst })
@@ -384,7 +364,7 @@ fn differences<'a>(
 mod tests {
     use super::*;
     use crate::judge::row::{Process, ProcessOutcome};
-    use crate::store::machines::RECORDED;
+    use crate::store::RECORDED;
 
     #[test]
     fn the_verdict_depends_on_where_the_interval_lies() {

@@ -365,7 +365,7 @@ pub fn other_differences(differences: &[Difference]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixtures;
+    use crate::fixtures;
 
     fn environment(facts: &[(&str, &str)]) -> Environment {
         let mut environment = Environment::default();

@@ -131,9 +131,7 @@ fn kinds(used: &Used, seen: &Meanwhile, costs: &Costs) -> BTreeMap<SwitchKind, I
         let high = count.map_or(most, share);
         Interval { low: count.map_or(0.0, |count| share(count - others)), high }
     };
-    let Interval { low, high } =
-        of(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
-    let asleep = Interval { low, high };
+    let asleep = of(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
     let crossing = of(seen.interrupts, costs[&SwitchKind::OtherCpu].interrupts, blocking);
     let other = Interval {
         low: (crossing.low - asleep.high).max(0.0),

@@ -4,7 +4,7 @@
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use super::row::Used;
+use super::row::{Used, cpu_ns, operations};
 
 /// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
@@ -66,9 +66,8 @@ impl Account {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
         let cpus = record.affinity.len().max(1) as f64;
-        let lost =
-            is_always_busy(record).then(|| Some((wall - own_ns(record)? - READING_NS).max(0.0)));
-        let lost = lost.flatten();
+        let own_ns = own_ns(record).filter(|_| is_always_busy(record));
+        let lost = own_ns.map(|own_ns| (wall - own_ns - READING_NS).max(0.0));
         // A single thread loses only the time of its CPU.
         let used = if lost.is_some() { 1.0 } else { cpus };
         let stolen = found.steal_ns.map(|ns| (ns as f64).min(used * wall));
@@ -139,12 +138,8 @@ fn is_always_busy(record: &Record) -> bool {
 
 /// CPU time of the program in the span, including the ends of its threads.
 fn own_ns(record: &Record) -> Option<f64> {
-    let principal = record.principal()?;
-    let cpu = record.cpu.as_ref()?;
-    let each = cpu.user_ns_per_operation
-        + cpu.system_ns_per_operation
-        + cpu.uncounted_ns_per_operation.unwrap_or(0.0);
-    Some(each * principal.count as f64 * principal.operations as f64)
+    let uncounted_ns = record.cpu.as_ref()?.uncounted_ns_per_operation.unwrap_or(0.0);
+    Some((cpu_ns(record)? + uncounted_ns) * operations(record)?)
 }
 
 /// How much longer the longest lap took than most, if it is an outlier.
@@ -175,8 +170,8 @@ impl LostTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::Sample;
     use crate::judge::row::used;
-    use crate::store::fixtures::Sample;
     use crate::store::results::Invocation;
 
     const MS: f64 = 1e6;

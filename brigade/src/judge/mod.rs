@@ -1,6 +1,7 @@
 //! Statistics and conclusions: pure functions of a run's records.
 
 pub mod compare;
+pub mod connections;
 pub mod environment;
 pub mod impact;
 pub mod loads;

@@ -6,7 +6,7 @@ use super::report::Report;
 use super::row::Row;
 use super::statistics::median;
 use crate::manifest::Manifest;
-use crate::store::machines::Machines;
+use crate::store::Machines;
 
 /// Figures that differ by less than this factor are alike: as much as those of two runs.
 const ALIKE: f64 = 1.1;
@@ -77,7 +77,7 @@ fn known<'a>(manifest: &'a Manifest, recorded: &'a Machines) -> BTreeMap<&'a str
 mod tests {
     use super::*;
     use crate::judge::statistics::Estimate;
-    use crate::store::machines::RECORDED;
+    use crate::store::RECORDED;
 
     #[test]
     fn a_figure_above_those_of_most_recorded_machines_is_slow() {

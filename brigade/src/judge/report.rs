@@ -10,7 +10,7 @@ use super::lost_time::LostTime;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
 use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec};
-use crate::store::machines::RECORDED;
+use crate::store::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
 /// Version of [`Report`]'s schema, `major.minor`.
@@ -335,27 +335,19 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
 
 /// The parts of the first screen of which the run measures a case.
 fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
-    let parts = manifest.screen.iter().filter_map(|part| {
-        let blocks = part.blocks.iter().map(|block| Block {
-            name: block.name.clone(),
-            reference: block.reference.clone(),
-            rows: block.rows.iter().map(|of| cases.on_screen(of, &block.reference)).collect(),
-        });
-        let blocks = blocks.map(|mut block| {
-            let is_shown = |row: &Row| cases.planned.contains(&row.case) || row.figure.is_some();
-            block.rows.retain(is_shown);
-            block
+    let is_shown = |row: &Row| cases.planned.contains(&row.case) || row.figure.is_some();
+    let parts = manifest.screen.iter().map(|part| {
+        let blocks = part.blocks.iter().map(|block| {
+            let rows = block.rows.iter().map(|of| cases.on_screen(of, &block.reference));
+            let (name, reference) = (block.name.clone(), block.reference.clone());
+            Block { name, reference, rows: rows.filter(is_shown).collect() }
         });
         let blocks: Vec<Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
-        let rows = blocks.iter().flat_map(|block| &block.rows);
-        let unit = rows.filter(|row| row.figure.is_some()).map(|row| row.unit).next();
-        let unit = unit.unwrap_or_default();
-        if blocks.is_empty() {
-            return None;
-        }
-        Some(Part { heading: part.heading.clone(), of: part.of.clone(), unit, blocks })
+        let mut rows = blocks.iter().flat_map(|block| &block.rows);
+        let unit = rows.find(|row| row.figure.is_some()).map(|row| row.unit).unwrap_or_default();
+        Part { heading: part.heading.clone(), of: part.of.clone(), unit, blocks }
     });
-    parts.collect()
+    parts.filter(|part| !part.blocks.is_empty()).collect()
 }
 
 /// The least factor that an answer is about, at the nearer end of its interval: two runs of one
@@ -437,7 +429,7 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::fixtures;
+    use crate::fixtures;
 
     /// Threads on one CPU take twice as long as tasks, and those on two a dozen times as long as
     /// the former.

@@ -11,7 +11,7 @@ use super::environment::inherited_differently;
 use super::statistics::{ByRound, Estimate, Interval, median, quantile, slope, sorted};
 pub use crate::manifest::TaskKind;
 use crate::manifest::{Case, Manifest};
-use crate::store::results::{Invocation, Outcome, RecordedCase, SavedRun};
+use crate::store::results::{Invocation, Outcome, SavedRun, parameters};
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,21 +155,11 @@ fn end_of(record: &Record) -> Option<&Measurement> {
     record.measurement("join").filter(|_| record.measurements.len() > 1)
 }
 
-/// Which figure of a process.
-#[derive(Clone, Copy)]
-enum Which<'a> {
-    /// The case's.
-    Case,
-    /// That of one measurement.
-    Measurement(&'a str),
-}
-
-impl Which<'_> {
-    fn of(self, record: &Record) -> Option<f64> {
-        match self {
-            Self::Case => Some(figure(record)?.0),
-            Self::Measurement(name) => Some(record.measurement(name)?.ns_per_operation),
-        }
+/// The figure of a process: of one measurement, or the case's.
+fn value_of(record: &Record, measurement: Option<&str>) -> Option<f64> {
+    match measurement {
+        None => Some(figure(record)?.0),
+        Some(name) => Some(record.measurement(name)?.ns_per_operation),
     }
 }
 
@@ -178,16 +168,13 @@ impl Row {
     /// there are several. `named` has the label, the case and its kind.
     pub fn of_case(named: &Self, invocations: &[&Invocation]) -> Vec<Self> {
         let used = used(invocations);
-        let Some(first) = used.first().map(|of| of.record) else {
-            return vec![named.of(Which::Case, invocations, &used)];
-        };
-        let unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
-        let mut case = named.of(Which::Case, invocations, &used);
-        case.unit = unit;
+        let mut case = named.of(None, invocations, &used);
+        let Some(first) = used.first().map(|of| of.record) else { return vec![case] };
+        case.unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
         case.memory = memory(&used);
         let principal = served(first);
         case.operation = principal.map_or(String::new(), |of| of.operation.clone());
-        case.measurement = match (unit, end_of(first), principal) {
+        case.measurement = match (case.unit, end_of(first), principal) {
             (Quantity::Bytes, ..) => "memory".to_owned(),
             (_, Some(_), _) => "whole".to_owned(),
             (_, None, Some(of)) => of.name.clone(),
@@ -203,24 +190,20 @@ impl Row {
         if let Some(of) = principal.filter(|of| of.name == case.measurement) {
             case.percentiles = percentiles(&of.name, &used);
         }
-        if unit == Quantity::Bytes {
-            return vec![case];
-        }
-        let mut rows = vec![case];
-        for of in &first.measurements {
-            if first.measurements.len() > 1 && of.name != rows[0].measurement {
-                let mut row = named.of(Which::Measurement(&of.name), invocations, &used);
-                row.operation.clone_from(&of.operation);
-                row.measurement.clone_from(&of.name);
-                row.percentiles = percentiles(&of.name, &used);
-                rows.push(row);
-            }
-        }
-        rows
+        let has_more = case.unit != Quantity::Bytes && first.measurements.len() > 1;
+        let others = first.measurements.iter().filter(|of| has_more && of.name != case.measurement);
+        let others = others.map(|of| Self {
+            operation: of.operation.clone(),
+            measurement: of.name.clone(),
+            percentiles: percentiles(&of.name, &used),
+            ..named.of(Some(&of.name), invocations, &used)
+        });
+        let others: Vec<Self> = others.collect();
+        [vec![case], others].concat()
     }
 
-    fn of(&self, which: Which, invocations: &[&Invocation], used: &[Used]) -> Self {
-        let values: Vec<f64> = used.iter().filter_map(|of| which.of(of.record)).collect();
+    fn of(&self, which: Option<&str>, invocations: &[&Invocation], used: &[Used]) -> Self {
+        let values: Vec<f64> = used.iter().filter_map(|of| value_of(of.record, which)).collect();
         let sorted = sorted(&values);
         let end = |probability| quantile(&sorted, probability);
         let ended = invocations.iter().filter(|of| !of.interrupted);
@@ -255,6 +238,11 @@ impl Row {
         format!("{} {}", self.program, Value::from_iter(self.parameters.clone()))
     }
 
+    /// The figure as a number; infinite without one.
+    pub fn value(&self) -> f64 {
+        self.figure.map_or(f64::INFINITY, |of| of.value)
+    }
+
     /// The figures that are used, by round.
     pub fn by_round(&self) -> ByRound {
         let used = self.processes.iter().filter(|of| of.outcome == ProcessOutcome::Used);
@@ -278,7 +266,7 @@ impl Row {
     }
 }
 
-fn process(invocation: &Invocation, which: Which, used: &[Used]) -> Process {
+fn process(invocation: &Invocation, which: Option<&str>, used: &[Used]) -> Process {
     let is_used = used.iter().any(|of| std::ptr::eq(of.invocation, invocation));
     let outcome = match invocation.outcome {
         _ if invocation.interrupted => ProcessOutcome::Interrupted,
@@ -289,7 +277,7 @@ fn process(invocation: &Invocation, which: Which, used: &[Used]) -> Process {
         Outcome::Refused => ProcessOutcome::Refused,
     };
     let Invocation { round, ref started_at, .. } = *invocation;
-    let value = measured(invocation).and_then(|record| which.of(record));
+    let value = measured(invocation).and_then(|record| value_of(record, which));
     Process { round, started_at: started_at.clone(), outcome, value }
 }
 
@@ -313,7 +301,7 @@ fn percentiles(name: &str, used: &[Used]) -> Percentiles {
 }
 
 /// CPU time per operation, user and kernel.
-fn cpu_ns(record: &Record) -> Option<f64> {
+pub fn cpu_ns(record: &Record) -> Option<f64> {
     let cpu = record.cpu.as_ref()?;
     Some(cpu.user_ns_per_operation + cpu.system_ns_per_operation)
 }
@@ -332,14 +320,14 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     let rows = names.map(|name| {
         let invocations = by_name.remove(&**name).unwrap_or_default();
         let known = case_of(manifest, run, name);
-        let key = invocations.iter().find_map(|of| of.record.as_ref()).map(RecordedCase::of);
+        let record = invocations.iter().find_map(|of| of.record.as_ref());
         let case = known.map_or(name, |case| &case.name);
         let named = Row {
             label: case.clone(),
             case: case.clone(),
-            program: key.as_ref().map_or_else(|| name.clone(), |key| key.program.clone()),
-            parameters: key.map_or_else(BTreeMap::new, |key| key.parameters),
-            kind: known.and_then(|case| manifest.kind_of(&case.name, &case.program)),
+            program: record.map_or(name, |of| &of.program).clone(),
+            parameters: record.map(parameters).unwrap_or_default(),
+            kind: known.and_then(|case| case.kind),
             ..Row::default()
         };
         Row::of_case(&named, &invocations)
@@ -461,17 +449,13 @@ impl Parts {
     /// The parts of the time in these processes; `None` if no record contains CPU time.
     pub fn of(used: &[Used]) -> Option<Self> {
         let elapsed_ns = median_of(used, elapsed_ns)?;
-        let cpu = |record: &Record| {
-            let cpu = record.cpu.as_ref()?;
-            Some((cpu.user_ns_per_operation, cpu.system_ns_per_operation))
-        };
-        let cpu_ns = median_of(used, |record| cpu(record).map(|(user, kernel)| user + kernel))?;
+        let all_ns = median_of(used, cpu_ns)?;
         let share = median_of(used, |record| {
-            let (user, kernel) = cpu(record)?;
-            (user + kernel > 0.0).then(|| user / (user + kernel))
+            let share = record.cpu.as_ref()?.user_ns_per_operation / cpu_ns(record)?;
+            share.is_finite().then_some(share)
         });
-        let user_ns = cpu_ns * share.unwrap_or(0.0);
-        let rest = elapsed_ns - cpu_ns;
+        let user_ns = all_ns * share.unwrap_or(0.0);
+        let rest = elapsed_ns - all_ns;
         let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
         // On one CPU nothing overlaps; any difference comes from the clocks.
         let can_overlap = used.iter().any(|of| of.record.affinity.len() != 1);
@@ -479,12 +463,18 @@ impl Parts {
         Some(Self {
             elapsed_ns,
             user_ns,
-            kernel_ns: cpu_ns - user_ns,
+            kernel_ns: all_ns - user_ns,
             waiting_ns,
             overlap_ns: if can_overlap { (-rest).max(0.0) } else { 0.0 },
             waiting_for: WaitingFor::of(used, waiting_ns),
-            idle_entries: median_of(used, idle_entries),
-            interrupts: median_of(used, interrupts),
+            idle_entries: median_of(used, |record| {
+                let states = record.waiting.as_ref()?.idle_states.as_ref()?;
+                Some(states.iter().map(|state| state.entries_per_operation).sum())
+            }),
+            interrupts: median_of(used, |record| {
+                let found = record.waiting.as_ref()?;
+                Some(found.reschedules_per_operation? + found.calls_per_operation?)
+            }),
             crossing_share: median_of(used, |record| record.switches?.cross_cpu_share),
         })
     }
@@ -497,10 +487,9 @@ impl WaitingFor {
     /// is awake, and time stolen from a sleeping CPU is idle time. So each reason only explains
     /// what those before it leave.
     fn of(used: &[Used], waiting_ns: f64) -> Option<Self> {
-        let found = |record: &Record, of: fn(&Record) -> Option<f64>| of(record);
         let mut rest_ns = waiting_ns;
         let mut explain = |of: fn(&Record) -> Option<f64>| {
-            let explained = median_of(used, |record| found(record, of))?.min(rest_ns);
+            let explained = median_of(used, of)?.min(rest_ns);
             rest_ns -= explained;
             Some(explained)
         };
@@ -517,7 +506,6 @@ impl WaitingFor {
 /// CPU time per operation that was neither in an idle state nor a task's, over all CPUs: kernel
 /// work before and after a CPU sleeps. 0 if no CPU went idle.
 fn waking_ns(record: &Record) -> Option<f64> {
-    let cpu = record.cpu.as_ref()?;
     let states = record.waiting.as_ref()?.idle_states.as_ref()?;
     let sum = |figure: fn(&IdleState) -> f64| states.iter().map(figure).sum::<f64>();
     if sum(|state| state.entries_per_operation) == 0.0 {
@@ -525,12 +513,11 @@ fn waking_ns(record: &Record) -> Option<f64> {
     }
     let others = record.interference.others_cpu_ns.unwrap_or(0) as f64 / operations(record)?;
     let all = record.affinity.len() as f64 * elapsed_ns(record)?;
-    let tasks = cpu.user_ns_per_operation + cpu.system_ns_per_operation;
-    Some((all - sum(|state| state.ns_per_operation) - tasks - others).max(0.0))
+    Some((all - sum(|state| state.ns_per_operation) - cpu_ns(record)? - others).max(0.0))
 }
 
 /// Operations of the principal measurement.
-fn operations(record: &Record) -> Option<f64> {
+pub fn operations(record: &Record) -> Option<f64> {
     let principal = record.principal()?;
     Some(principal.count as f64 * principal.operations as f64)
 }
@@ -538,18 +525,6 @@ fn operations(record: &Record) -> Option<f64> {
 /// Wall time of the span that the CPU time covers, per operation of the principal measurement.
 fn elapsed_ns(record: &Record) -> Option<f64> {
     Some(record.interference.wall_ns? as f64 / operations(record)?)
-}
-
-/// How often a CPU interrupted another, per operation.
-fn interrupts(record: &Record) -> Option<f64> {
-    let found = record.waiting.as_ref()?;
-    Some(found.reschedules_per_operation? + found.calls_per_operation?)
-}
-
-/// How often a CPU entered an idle state, per operation.
-fn idle_entries(record: &Record) -> Option<f64> {
-    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
-    Some(states.iter().map(|state| state.entries_per_operation).sum())
 }
 
 /// A part of a task's memory.
@@ -585,13 +560,13 @@ pub fn memory(used: &[Used]) -> Vec<MemoryPart> {
         let part = |bytes_per_task| MemoryPart { name: name.to_owned(), bytes_per_task };
         parts.extend(Estimate::of(&slopes).map(part));
     };
-    let drop = |points: &[LedgerPoint], of: Figure| Some(-bytes(points, of)?);
+    let drop = |points: &[LedgerPoint]| Some(-bytes(points, available)?);
     for (name, figure) in PARTS {
         add(name, &|points| bytes(points, figure));
     }
     add("= sum", &sum);
-    add("unexplained", &|points| Some(drop(points, available)? - sum(points)?));
-    add("= drop of available", &|points| drop(points, available));
+    add("unexplained", &|points| Some(drop(points)? - sum(points)?));
+    add("= drop of available", &drop);
     parts
 }
 
@@ -642,7 +617,7 @@ mod tests {
 
     /// The parts of processes with these sweeps, as whole bytes.
     fn of(sweeps: [Vec<LedgerPoint>; 2]) -> Vec<(String, i64)> {
-        let mut run = crate::store::fixtures::case("memory", [1.0, 1.0]);
+        let mut run = crate::fixtures::case("memory", [1.0, 1.0]);
         for (invocation, sweep) in run.iter_mut().zip(sweeps) {
             invocation.record.as_mut().unwrap().ledger = Some(sweep);
         }

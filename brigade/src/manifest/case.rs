@@ -12,7 +12,7 @@ use super::tables::TaskKind;
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
 
 /// How `brigade check` runs a program without a size of its own.
-const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
+pub(super) const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
 
 /// The time-out of an invocation, in seconds.
 const TIMEOUT_SECONDS: u64 = 60;
@@ -40,7 +40,7 @@ pub struct Case {
     pub needs_cpus: usize,
     /// Whether it needs io_uring.
     pub needs_io_uring: bool,
-    /// The kind of its tasks in reports; `None` for the program's.
+    /// The kind of its tasks in reports; `None` if nothing is handed over or created.
     pub kind: Option<TaskKind>,
 }
 
@@ -48,7 +48,7 @@ pub struct Case {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The words; a flag without a value matches any.
+    /// The words; a flag without a value matches any. In the file with alternatives.
     words: String,
     /// Flags in addition to the case's.
     flags: Option<String>,
@@ -62,6 +62,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// The rules that one with alternatives stands for.
+    pub(super) fn expanded(self) -> Result<Vec<Self>, String> {
+        let words = expand(&self.words).map_err(|reason| format!("rules: {reason}"))?;
+        Ok(words.into_iter().map(|words| Self { words, ..self.clone() }).collect())
+    }
+
     fn applies(&self, given: &Pairs) -> bool {
         pairs(self.words.split_whitespace()).iter().all(|(name, value)| {
             let is_alike = |of: &&(_, _)| of.0 == *name && (value.is_none() || of.1 == *value);
@@ -143,11 +149,6 @@ fn parameters<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<String, Stri
         (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
     };
     pairs(words).into_iter().map(named).collect()
-}
-
-/// The size at which `brigade check` runs the programs that name none.
-pub(super) fn default_check() -> Vec<String> {
-    words(CHECK)
 }
 
 /// The words of a text.

@@ -241,30 +241,10 @@ pub enum Cost {
 pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
 
 /// The cases with the cost of each kind of switch, for `brigade impact`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImpactPlan {
-    /// To another thread on the same CPU.
-    pub same_cpu: Vec<String>,
-    /// To a thread on another CPU, which is awake.
-    pub other_cpu: Vec<String>,
-    /// To a thread whose CPU sleeps.
-    pub asleep: Vec<String>,
-}
-
-impl ImpactPlan {
-    /// The cases of each kind.
-    pub fn kinds(&self) -> [(SwitchKind, &[String]); 3] {
-        [
-            (SwitchKind::SameCpu, &self.same_cpu),
-            (SwitchKind::OtherCpu, &self.other_cpu),
-            (SwitchKind::Asleep, &self.asleep),
-        ]
-    }
-}
+pub type ImpactPlan = BTreeMap<SwitchKind, Vec<String>>;
 
 /// A kind of switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
     /// To another thread on the same CPU.

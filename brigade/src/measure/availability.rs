@@ -13,7 +13,6 @@ use harness::system_files::{SystemFiles, recordable};
 use crate::manifest::tables::{Source, Tool};
 use crate::manifest::{Case, Manifest};
 use crate::measure::process;
-use crate::measure::process::last_line;
 use crate::store::results::Skipped;
 
 /// Why programs outside this binary cannot run if their sources could not be unpacked.
@@ -26,8 +25,8 @@ pub struct Capabilities {
     cpus: usize,
     /// Why there is no io_uring; `None` if there is.
     no_io_uring: Option<String>,
-    /// Why a program cannot run, by its name.
-    missing: BTreeMap<String, String>,
+    /// Why a program cannot run, in one line, by its name.
+    pub missing: BTreeMap<String, String>,
 }
 
 impl Capabilities {
@@ -56,21 +55,11 @@ impl Capabilities {
         Ok(Self { cpus, no_io_uring, missing })
     }
 
-    /// Records in one line why a program cannot run.
-    pub fn note_missing(&mut self, program: &str, reason: String) {
-        self.missing.insert(program.to_owned(), reason);
-    }
-
-    /// Why a program cannot run here; `None` if it can.
-    pub fn lacking_for(&self, program: &str) -> Option<&str> {
-        self.missing.get(program).map(String::as_str)
-    }
-
     /// Why a case cannot run here; `None` if it can.
     pub fn missing_for(&self, case: &Case) -> Option<String> {
         let Case { needs_cpus, needs_io_uring, program, .. } = case;
-        if let Some(reason) = self.lacking_for(program) {
-            return Some(reason.to_owned());
+        if let Some(reason) = self.missing.get(program) {
+            return Some(reason.clone());
         }
         if *needs_io_uring && self.no_io_uring.is_some() {
             return self.no_io_uring.clone();
@@ -106,9 +95,8 @@ fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
     let output = match process::ask(command.args(arguments).current_dir(folder)) {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
-            let reason = last_line(&output.stderr).unwrap_or_else(|| output.status.to_string());
             let command = tool.command.join(" ");
-            return Some(recordable(&format!("{command} does not work: {reason}")));
+            return Some(recordable(&format!("{command} does not work: {}", output.reason())));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Some(format!("{name} is not installed"));
@@ -152,7 +140,7 @@ cases = ["gopher", "crab", "crab --placement spread"]
     fn cases_are_divided_and_the_others_have_a_reason() {
         let mut manifest = Manifest::parse(MANIFEST).unwrap();
         let without = Capabilities::detect(&manifest).unwrap();
-        assert_eq!(without.lacking_for("crab"), Some(NO_GUESTS));
+        assert_eq!(without.missing["crab"], NO_GUESTS);
         manifest.guests = Some(".".into());
         let mut capabilities = Capabilities::detect(&manifest).unwrap();
         assert!(capabilities.cpus >= 1);
@@ -163,7 +151,7 @@ cases = ["gopher", "crab", "crab --placement spread"]
         let reason = "it needs 2 CPUs, but this process may use 1";
         assert_eq!(skipped, ["no-such-tool-of-brigade is not installed", reason]);
         capabilities.cpus = 2;
-        capabilities.note_missing("crab", "it does not compile".to_owned());
+        capabilities.missing.insert("crab".to_owned(), "it does not compile".to_owned());
         assert_eq!(capabilities.divide(manifest.cases.iter().collect()).0.len(), 0);
     }
 

@@ -19,7 +19,7 @@ use crate::manifest::tables::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::Signals;
-use crate::measure::process::{self, Cause, last_line};
+use crate::measure::process::{self, Cause};
 use crate::programs;
 
 /// The sources of the guests: paths and contents.
@@ -112,43 +112,40 @@ pub fn executables(
     capabilities: &mut Capabilities,
     signals: &mut Signals,
 ) -> anyhow::Result<Executables> {
+    let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
     let mut executables = Executables::new();
-    let needed = manifest.programs.iter().filter(|(name, _)| needed.contains(&***name));
-    for (name, program) in needed {
-        if capabilities.lacking_for(name).is_some() {
+    for (name, program) in manifest.programs.iter().filter(|(name, _)| needed.contains(&***name)) {
+        if capabilities.missing.contains_key(name) {
             continue;
         }
-        let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
-        let file = match program.source() {
-            Source::Contained => {
-                if programs::page(name).is_none() {
-                    bail!(UsageError(format!(
-                        "program '{name}': brigade contains no program with this name; give its \
-                         `path` or `build`"
-                    )));
-                }
-                executables.insert(name.clone(), Executable::new(OWN.into(), Some(name), program)?);
-                continue;
-            }
-            Source::Path(path) => guests.join(path),
+        let (file, contained) = match program.source() {
+            Source::Contained if programs::page(name).is_some() => (OWN.into(), Some(&**name)),
+            Source::Contained => bail!(UsageError(format!(
+                "program '{name}': brigade contains no program with this name; give its `path` or \
+                 `build`"
+            ))),
+            Source::Path(path) => (found(&guests.join(path), name)?, None),
             Source::Built(how) => match prebuilt(guests, name) {
-                Some(file) => file,
+                Some(file) => (found(&file, name)?, None),
                 None => match by_command(guests, name, how, signals)? {
-                    Ok(file) => file,
+                    Ok(file) => (found(&file, name)?, None),
                     Err(reason) => {
-                        capabilities.note_missing(name, reason);
+                        capabilities.missing.insert(name.clone(), reason);
                         continue;
                     }
                 },
             },
         };
-        // A relative path without a slash would be looked up in $PATH.
-        let found = file.canonicalize().with_context(|| {
-            format!("program '{name}': looking for {}: build it first", file.display())
-        })?;
-        executables.insert(name.clone(), Executable::new(found, None, program)?);
+        executables.insert(name.clone(), Executable::new(file, contained, program)?);
     }
     Ok(executables)
+}
+
+/// The whole path of a program's file or folder: a relative one without a slash would be looked up
+/// in $PATH.
+fn found(file: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let looking = || format!("program '{name}': looking for {}: build it first", file.display());
+    file.canonicalize().with_context(looking)
 }
 
 /// The programs of `cases` in `build`: a `brigade`, or a folder with one or with separate binaries.
@@ -193,13 +190,12 @@ fn by_command(
     how: &Build,
     signals: &mut Signals,
 ) -> anyhow::Result<Result<PathBuf, String>> {
-    let folder = guests.join(&how.folder);
-    let folder = folder
-        .canonicalize()
-        .with_context(|| format!("program '{name}': looking for {}", folder.display()))?;
-    let Some(cache) = cache(&folder) else {
+    let folder = found(&guests.join(&how.folder), name)?;
+    let Some(cache) = user_cache() else {
         return Ok(Err("there is no folder to build it in: set XDG_CACHE_HOME".to_owned()));
     };
+    // Two copies of a guest do not overwrite each other's builds.
+    let cache = cache.join(format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes())));
     let file = cache.join(name);
     if let Err(error) = fs::create_dir_all(&cache) {
         return Ok(Err(format!("cannot be built: creating a folder in the cache: {error}")));
@@ -209,20 +205,12 @@ fn by_command(
     let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });
     let mut command = Command::new(tool);
     command.args(words).current_dir(folder).stderr(Stdio::piped());
-    Ok(match process::run(&mut command, None, signals) {
+    Ok(match process::run(&mut command, None, signals, None) {
         Ok(ended) if ended.cause == Cause::Stopped => bail!(Interrupted),
         Err(error) => Err(format!("{tool} cannot be run: {error}")),
         Ok(ended) if ended.status.success() => Ok(file),
-        Ok(ended) => {
-            let reason = last_line(&ended.stderr).unwrap_or_else(|| ended.status.to_string());
-            Err(format!("{tool} cannot build it: {reason}"))
-        }
+        Ok(ended) => Err(format!("{tool} cannot build it: {}", ended.reason())),
     })
-}
-
-/// The folder for builds of `sources`: two copies of a guest do not overwrite each other's.
-fn cache(sources: &Path) -> Option<PathBuf> {
-    Some(user_cache()?.join(format!("{:08x}", crc32fast::hash(sources.as_os_str().as_bytes()))))
 }
 
 /// Brigade's folder in the user's cache.
@@ -270,26 +258,11 @@ pub fn fingerprints(
     let file = |case: &&Case| executables[&case.program].file.as_path();
     // Most programs are in one file.
     let files: BTreeSet<&Path> = cases.iter().map(file).collect();
-    let read = |path| anyhow::Ok((path, fingerprint(path)?));
-    let known: BTreeMap<_, _> = files.into_iter().map(read).collect::<anyhow::Result<_>>()?;
+    let known = files.into_iter().map(|path| {
+        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        let checksum = crc32fast::hash(&bytes);
+        anyhow::Ok((path, format!("{} bytes, CRC-32 {checksum:08x}", bytes.len())))
+    });
+    let known: BTreeMap<_, _> = known.collect::<anyhow::Result<_>>()?;
     Ok(cases.iter().map(|case| (case.program.clone(), known[file(case)].clone())).collect())
-}
-
-fn fingerprint(path: &Path) -> anyhow::Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    Ok(format!("{} bytes, CRC-32 {:08x}", bytes.len(), crc32fast::hash(&bytes)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_is_the_length_and_the_checksum() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("binary");
-        // The standard check value of CRC-32.
-        fs::write(&path, "123456789").unwrap();
-        assert_eq!(fingerprint(&path).unwrap(), "9 bytes, CRC-32 cbf43926");
-    }
 }

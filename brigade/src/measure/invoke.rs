@@ -26,7 +26,7 @@ use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::Signals;
-use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, last_line};
+use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND};
 use crate::store::results::{INVOCATION_SCHEMA_VERSION, Invocation, Outcome, Reference};
 
 /// The tolerated difference between two ways to compute a figure, as a share of it.
@@ -100,8 +100,13 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let words = job.words();
     let (ended, verdict) = run(job, &words, signals);
-    let verdict = verdict.held_to(job.case);
-    let Classified { outcome, interrupted, error, record } = verdict;
+    let Classified { mut outcome, interrupted, mut error, record } = verdict;
+    if let (Outcome::Measured, Some(record)) = (outcome, &record)
+        && let Err(reason) = verify(record, &job.case.program, &name(&job.case.placement))
+    {
+        // It is kept, but counts as failed.
+        (outcome, error) = (Outcome::Failed, Some(on_one_line(&format!("{reason:#}"))));
+    }
     Invocation {
         schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
@@ -134,23 +139,17 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Cl
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
     let mut process = job.binary.command(job.under);
     process.args(&words[1..]).stderr(Stdio::piped());
-    let (ended, guest) = match job.binary.program.form {
-        Form::Record => (process::run(&mut process, time_out, signals), None),
-        Form::Laps => {
-            if let Err(refusal) = check_limits(job, words) {
-                return failed(Outcome::Refused, format!("--tasks: {refusal}"));
-            }
-            let cpus = match place(&mut process, job) {
-                Ok(cpus) => cpus,
-                Err(error) => {
-                    return failed(Outcome::Failed, format!("could not be placed: {error}"));
-                }
-            };
-            let mut guest = Guest::new(job.case.placement, cpus);
-            (process::run_guest(&mut process, time_out, signals, &mut guest), Some(guest))
+    let mut guest = None;
+    if job.binary.program.form == Form::Laps {
+        if let Err(refusal) = check_limits(job, words) {
+            return failed(Outcome::Refused, format!("--tasks: {refusal}"));
         }
-    };
-    match ended {
+        match place(&mut process, job) {
+            Ok(cpus) => guest = Some(Guest::new(job.case.placement, cpus)),
+            Err(error) => return failed(Outcome::Failed, format!("could not be placed: {error}")),
+        }
+    }
+    match process::run(&mut process, time_out, signals, guest.as_mut()) {
         Ok(ended) => {
             let mut verdict = classify(&ended, guest);
             if let (Some(record), true) = (&mut verdict.record, job.binary.program.server.is_some())
@@ -213,19 +212,6 @@ pub struct Classified {
     pub error: Option<String>,
     /// The record, if the program printed exactly one, whatever the outcome.
     pub record: Option<Record>,
-}
-
-impl Classified {
-    /// Checks the record. If that fails, it is kept but counts as failed.
-    fn held_to(mut self, case: &Case) -> Self {
-        let Some(record) = &self.record else { return self };
-        let verified = verify(record, &case.program, &name(&case.placement));
-        if let (Outcome::Measured, Err(reason)) = (self.outcome, verified) {
-            let reason = on_one_line(&format!("{reason:#}"));
-            (self.outcome, self.error) = (Outcome::Failed, Some(reason));
-        }
-        self
-    }
 }
 
 /// Verifies that a record is of this program and placement, and does not contradict itself.
@@ -295,20 +281,16 @@ pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
     };
     let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let (outcome, error) = match ended.cause {
-        Cause::TimedOut => (
-            Outcome::TimedOut,
-            Some(format!(
-                "was killed after {:.1} s, its case's timeout_seconds",
-                ended.duration.as_secs_f64()
-            )),
-        ),
-        Cause::Flooded => (
-            Outcome::Failed,
-            Some(format!(
-                "was killed: its standard output exceeded {} MiB",
-                STDOUT_BOUND / (1024 * 1024)
-            )),
-        ),
+        Cause::TimedOut => {
+            let seconds = ended.duration.as_secs_f64();
+            let why = format!("was killed after {seconds:.1} s, its case's timeout_seconds");
+            (Outcome::TimedOut, Some(why))
+        }
+        Cause::Flooded => {
+            let most = STDOUT_BOUND >> 20;
+            let why = format!("was killed: its standard output exceeded {most} MiB");
+            (Outcome::Failed, Some(why))
+        }
         Cause::Stopped if interrupted => {
             (Outcome::Failed, Some("was interrupted together with the run".to_owned()))
         }
@@ -337,9 +319,8 @@ fn judge_status(
     let refused = code == Some(Exit::Limit.code().into());
     let outcome = if refused { Outcome::Refused } else { Outcome::Failed };
     let own_words = record.as_ref().ok().and_then(|record| record.error.clone());
-    let reason = own_words
-        .or_else(|| last_line(&ended.stderr))
-        .unwrap_or_else(|| "it gave no reason".to_owned());
+    let own_words = own_words.or_else(|| ended.last_line());
+    let reason = own_words.unwrap_or_else(|| "it gave no reason".to_owned());
     (outcome, Some(format!("{}{whereabouts}: {}", how_it_ended(ended), on_one_line(&reason))))
 }
 

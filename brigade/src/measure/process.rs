@@ -57,6 +57,19 @@ pub struct Ended {
     pub stderr: Vec<u8>,
 }
 
+impl Ended {
+    /// Its last line on standard error that is not blank.
+    pub fn last_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.stderr);
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// Why it failed: its last line, or else its exit code or signal.
+    pub fn reason(&self) -> String {
+        self.last_line().unwrap_or_else(|| self.status.to_string())
+    }
+}
+
 /// Who ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -71,8 +84,8 @@ pub enum Cause {
 }
 
 /// Runs `command` without input to its end, and kills what it leaves in its process group. Captures
-/// standard error unless `command` redirects it. On a signal to stop, the group gets SIGINT; 3 s
-/// later, or at the second signal, SIGKILL.
+/// standard error unless `command` redirects it. A `guest` is answered. On a signal to stop, the
+/// group gets SIGINT; 3 s later, or at the second signal, SIGKILL.
 ///
 /// # Errors
 /// If the process cannot be started or waited for.
@@ -80,27 +93,15 @@ pub fn run(
     command: &mut Command,
     time_out: Option<Duration>,
     signals: &mut Signals,
+    mut guest: Option<&mut Guest>,
 ) -> io::Result<Ended> {
     signals.defer_stops();
-    Running::start(command.stdin(Stdio::null()), time_out)?.wait(Some(signals), None)
-}
-
-/// Runs a guest to its end, as [`run`] does a program, and answers it.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_guest(
-    command: &mut Command,
-    time_out: Option<Duration>,
-    signals: &mut Signals,
-    guest: &mut Guest,
-) -> io::Result<Ended> {
-    signals.defer_stops();
-    let mut running = Running::start(command.stdin(Stdio::piped()), time_out)?;
-    if let Some(answers) = running.child.stdin.take() {
+    let input = if guest.is_some() { Stdio::piped() } else { Stdio::null() };
+    let mut running = Running::start(command.stdin(input), time_out)?;
+    if let Some((guest, answers)) = guest.as_mut().zip(running.child.stdin.take()) {
         guest.started(running.child.id(), answers);
     }
-    running.wait(Some(signals), Some(guest))
+    running.wait(Some(signals), guest)
 }
 
 /// The short output of a tool, such as its version. If it does not end, because it waits for a
@@ -149,8 +150,8 @@ impl Running {
             cause: Cause::Itself,
             stopped_at: None,
             stopped: Duration::ZERO,
-            stdout: Capture::new(child.stdout.take(), Keep::First, STDOUT_BOUND)?,
-            stderr: Capture::new(child.stderr.take(), Keep::Last, STDERR_BOUND)?,
+            stdout: Capture::new(child.stdout.take(), STDOUT_BOUND, false)?,
+            stderr: Capture::new(child.stderr.take(), STDERR_BOUND, true)?,
             child,
             _alive: alive,
         })
@@ -307,32 +308,26 @@ const READ_BYTES: usize = 64 * 1024;
 /// Reads that empty the largest pipe an unprivileged process may have, 1 MiB.
 const READS_TO_EMPTY: usize = 16;
 
-/// Which part of the output to keep if it exceeds the bound.
-#[derive(Clone, Copy, Debug)]
-enum Keep {
-    First,
-    Last,
-}
-
 /// One output stream of a process.
 #[derive(Debug)]
 struct Capture {
     /// `None` once the stream has ended.
     source: Option<File>,
-    keep: Keep,
     bound: usize,
+    /// Whether to keep the end, not the beginning, of more than that.
+    keeps_end: bool,
     bytes: Vec<u8>,
     dropped: bool,
 }
 
 impl Capture {
     /// Captures at most `bound` bytes from `pipe`; without a pipe the capture stays empty.
-    fn new(pipe: Option<impl Into<OwnedFd>>, keep: Keep, bound: usize) -> io::Result<Self> {
+    fn new(pipe: Option<impl Into<OwnedFd>>, bound: usize, keeps_end: bool) -> io::Result<Self> {
         let source = pipe.map(|pipe| File::from(pipe.into()));
         if let Some(source) = &source {
             fcntl(source, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
-        Ok(Self { source, keep, bound, bytes: Vec::new(), dropped: false })
+        Ok(Self { source, bound, keeps_end, bytes: Vec::new(), dropped: false })
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -367,18 +362,11 @@ impl Capture {
         self.bytes.extend_from_slice(bytes);
         let excess = self.bytes.len().saturating_sub(self.bound);
         self.dropped |= excess > 0;
-        match self.keep {
-            Keep::First => self.bytes.truncate(self.bound),
-            Keep::Last => drop(self.bytes.drain(..excess)),
+        match self.keeps_end {
+            false => self.bytes.truncate(self.bound),
+            true => drop(self.bytes.drain(..excess)),
         }
     }
-}
-
-/// The last line that is not blank.
-pub fn last_line(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
-    Some(line.to_owned())
 }
 
 /// Signals that ask the runner to stop.
@@ -473,14 +461,9 @@ fn drain(reader: &mut UnixStream) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{PipeWriter, Write, pipe};
+    use std::io::{Write as _, pipe};
 
     use super::*;
-
-    /// A process that runs until it is killed.
-    fn endless(time_out: Duration) -> Running {
-        Running::start(Command::new("sleep").arg("infinity"), Some(time_out)).unwrap()
-    }
 
     #[test]
     fn a_tool_answers_or_is_killed() {
@@ -496,30 +479,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_stop_gives_time_and_the_second_does_not() {
-        let mut running = endless(Duration::from_secs(3600));
-        running.end_if_due(1);
-        assert_eq!(running.cause, Cause::Stopped);
-        let deadline = running.deadline;
-        running.end_if_due(1);
-        assert_eq!(running.deadline, deadline, "the time is given once");
-        running.end_if_due(2);
-        assert_eq!(running.deadline, None, "no time is left");
-        let ended = running.finish().unwrap();
-        assert_eq!((ended.cause, ended.status.code()), (Cause::Stopped, None));
-    }
-
-    fn captured(keep: Keep, bound: usize) -> (Capture, PipeWriter) {
-        let (reader, writer) = pipe().unwrap();
-        (Capture::new(Some(reader), keep, bound).unwrap(), writer)
-    }
-
-    #[test]
     fn one_end_is_kept_up_to_the_bound() {
-        for (keep, bound, kept) in
-            [(Keep::First, 5, &b"abcde"[..]), (Keep::Last, 4, b"cdef"), (Keep::First, 6, b"abcdef")]
+        for (keeps_end, bound, kept) in
+            [(false, 5, &b"abcde"[..]), (true, 4, b"cdef"), (false, 6, b"abcdef")]
         {
-            let (mut capture, mut writer) = captured(keep, bound);
+            let (reader, mut writer) = pipe().unwrap();
+            let mut capture = Capture::new(Some(reader), bound, keeps_end).unwrap();
             for part in ["abc", "de", "f"] {
                 writer.write_all(part.as_bytes()).unwrap();
                 capture.read_some().unwrap();

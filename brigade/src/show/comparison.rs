@@ -1,5 +1,7 @@
 //! A comparison as the blocks of a page: what it can decide, the table, and notes.
 
+use harness::flags::name;
+
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
 use super::quantity::{figure, percent, small_share, three_digits};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
@@ -34,9 +36,8 @@ fn decides(comparison: &Comparison) -> String {
             .to_owned();
     }
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
-    let counts = verdicts.map(|verdict| {
-        format!("{}{NO_BREAK_SPACE}{}", comparison.count(verdict), verdict.as_str())
-    });
+    let counts = verdicts
+        .map(|verdict| format!("{}{NO_BREAK_SPACE}{}", comparison.count(verdict), name(&verdict)));
     let missing = match comparison.not_compared.len() {
         0 => String::new(),
         count => format!(", {count} not compared"),
@@ -72,7 +73,7 @@ fn table(comparison: &Comparison) -> Table {
     cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
     for case in cases {
         let [baseline, candidate] = case.rows.each_ref().map(figure);
-        let verdict = case.verdict.as_str().to_owned();
+        let verdict = name(&case.verdict);
         let label = case.rows[0].label.clone();
         table.push(vec![label, baseline, candidate, ratio(&case.ratio), verdict]);
     }
@@ -92,13 +93,13 @@ fn thousandths(ratio: f64) -> String {
     if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
 }
 
-fn side(name: &str, Side { records, revision, wrap, args, .. }: &Side) -> String {
+fn side(label: &str, Side { records, revision, wrap, args, .. }: &Side) -> String {
     let mut parts = vec![records.clone()];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
     for (flag, words) in [("--wrap", wrap), ("--args", args)] {
         parts.extend((!words.is_empty()).then(|| format!("{flag} '{}'", words.join(" "))));
     }
-    format!("{name}: {}", parts.join(", "))
+    format!("{label}: {}", parts.join(", "))
 }
 
 /// What the columns mean.

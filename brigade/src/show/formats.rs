@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use csv::Writer;
 use harness::terminal;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::page::{Block, NO_BREAK_SPACE};
 use super::report::page;
 use crate::judge::report::Report;
-use crate::judge::row::{ProcessOutcome, Quantity};
+use crate::judge::row::Process;
 
 /// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
@@ -92,20 +91,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A line: the figure of one process, or its outcome if it has none.
-#[derive(Serialize)]
-struct Line<'a> {
-    run: Cow<'a, str>,
-    host: Cow<'a, str>,
-    case: Cow<'a, str>,
-    program: Cow<'a, str>,
-    parameters: String,
-    measurement: Cow<'a, str>,
-    unit: Quantity,
-    round: u32,
-    outcome: ProcessOutcome,
-    value: Option<f64>,
-}
+/// The columns of CSV.
+const COLUMNS: &str = "run,host,case,program,parameters,measurement,unit,round,outcome,value";
 
 /// The report as CSV, with one line per row and process.
 ///
@@ -113,20 +100,16 @@ struct Line<'a> {
 /// Never: it is written to memory.
 pub fn csv(report: &Report) -> anyhow::Result<String> {
     let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS.split(','))?;
     for row in report.groups.iter().flat_map(|group| &group.rows) {
-        for process in &row.processes {
-            writer.serialize(Line {
-                run: cell(&report.run.name),
-                host: cell(&report.run.label),
-                case: cell(&row.case),
-                program: cell(&row.program),
-                parameters: Value::from_iter(row.parameters.clone()).to_string(),
-                measurement: cell(&row.measurement),
-                unit: row.unit,
-                round: process.round,
-                outcome: process.outcome,
-                value: process.value,
-            })?;
+        let parameters = Value::from_iter(row.parameters.clone()).to_string();
+        let case = (
+            [&report.run.name, &report.run.label, &row.case, &row.program].map(|of| cell(of)),
+            &parameters,
+            cell(&row.measurement),
+        );
+        for Process { round, outcome, value, .. } in &row.processes {
+            writer.serialize((&case, row.unit, round, outcome, value))?;
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)

@@ -1,5 +1,5 @@
 //! The output of `brigade limits`: one JSON object, or text at most 80 columns wide except for long
-//! commands.
+//! commands; and its answer to "threads or async for so many connections?".
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,10 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::page::{self, ABSENT, Block, Table};
-use super::quantity::{NO_BREAK_SPACE, bytes};
+use super::quantity::{bytes, factor, figure, small_share};
+use crate::judge::connections::{Choice, Pair, decide, pairs};
+use crate::judge::report::Report;
+use crate::judge::row::Row;
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -56,9 +59,9 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     let tasks = kind.tasks();
     let unknown: Vec<&str> =
         forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref()).collect();
-    let mut page = vec![match forecast.binding().zip(forecast.fits) {
-        Some((line, fits)) => {
-            let fits = at_most(forecast, count(fits)).replacen('a', "A", 1);
+    let mut page = vec![match forecast.binding() {
+        Some(line) => {
+            let fits = at_most(forecast).replacen('a', "A", 1);
             format!("{fits} {tasks} fit: the limit is {}.", line.limit.name)
         }
         None if forecast.at_most => format!("It is unknown how many {tasks} fit."),
@@ -73,14 +76,12 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     }));
     let mut page: Vec<Block> = page.into_iter().map(Block::Paragraph).collect();
     page.push(Block::Table(table(forecast)));
-    page.extend(forecast.limits.iter().filter_map(|line| {
-        let reason = line.limit.exempt.as_ref()?;
-        Some(Block::Paragraph(format!("{} is no limit: {reason}.", short_name(line))))
-    }));
-    page.extend(forecast.limits.iter().filter_map(|line| {
-        let caveat = line.limit.caveat.as_ref()?;
-        Some(Block::Paragraph(format!("{}: {caveat}.", short_name(line))))
-    }));
+    for line in &forecast.limits {
+        let name = short_name(line);
+        let exempt = line.limit.exempt.as_ref().map(|why| format!("{name} is no limit: {why}."));
+        let caveat = line.limit.caveat.as_ref().map(|caveat| format!("{name}: {caveat}."));
+        page.extend(exempt.into_iter().chain(caveat).map(Block::Paragraph));
+    }
     let commands = raising(forecast, report.tasks);
     if !commands.is_empty() {
         let heading = match report.tasks {
@@ -97,17 +98,14 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
 fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
     let mut table = Table::of(&format!("{}|fit?|>memory|>at most|limit", count(tasks)));
     for KindForecast { kind, forecast, memory_bytes } in kinds {
-        let fits = forecast.fits.is_none_or(|fits| fits >= tasks);
+        let fits = match forecast.fits {
+            Some(fits) if fits < tasks => "NO",
+            _ if forecast.at_most => "unknown",
+            _ => "yes",
+        };
         table.push(vec![
             kind.to_string(),
-            if !fits {
-                "NO"
-            } else if forecast.at_most {
-                "unknown"
-            } else {
-                "yes"
-            }
-            .to_owned(),
+            fits.to_owned(),
             memory_bytes.map_or(ABSENT.to_owned(), |all| quantity(Resource::Memory, all)),
             forecast.fits.map_or(ABSENT.to_owned(), count),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
@@ -117,11 +115,11 @@ fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
 }
 
 /// The number of tasks that fit, unless limits are unknown: then it is the most.
-fn at_most(forecast: &Forecast, fits: String) -> String {
-    match fits.as_str() {
-        ABSENT if forecast.at_most => "unknown".to_owned(),
-        _ if forecast.at_most => format!("at most {fits}"),
-        _ => fits,
+fn at_most(forecast: &Forecast) -> String {
+    match forecast.fits.map(count) {
+        None if forecast.at_most => "unknown".to_owned(),
+        Some(fits) if forecast.at_most => format!("at most {fits}"),
+        fits => fits.unwrap_or(ABSENT.to_owned()),
     }
 }
 
@@ -131,7 +129,7 @@ fn of_kinds(kinds: &[KindForecast]) -> Table {
         table.push(vec![
             kind.to_string(),
             forecast.binding().map_or(ABSENT.to_owned(), short_name),
-            at_most(forecast, forecast.fits.map_or(ABSENT.to_owned(), count)),
+            at_most(forecast),
         ]);
     }
     table
@@ -178,16 +176,78 @@ fn short_name(line: &Line) -> String {
     }
 }
 
+/// The answer for so many connections and a table of what the run measured; without a run how to
+/// make one.
+pub fn connections(tasks: u64, kinds: &[KindForecast], report: Option<&Report>) -> Vec<Block> {
+    let of = |kind| kinds.iter().find(|of| of.kind == kind);
+    let pair = of(Kind::ThreadTcp).zip(of(Kind::TokioTcp));
+    let Some((threads, async_tasks)) = pair else { return Vec::new() };
+    let pairs = report.map_or_else(Vec::new, pairs);
+    let mut page = vec![Block::Paragraph(answer(tasks, threads, async_tasks, &pairs))];
+    let Some(report) = report.filter(|_| !pairs.is_empty()) else {
+        let advice = "No run of this machine has their memory and times: brigade run (3 minutes).";
+        page.push(Block::Paragraph(advice.to_owned()));
+        return page;
+    };
+    let mut table = Table::of("|>async task|>thread|>×|thread");
+    for Pair { what, task, thread, ratio } in pairs {
+        let what = what.join(", ").trim_end_matches(", ").to_owned();
+        let label = thread.label.clone();
+        table.push(vec![what, figure(task), figure(thread), factor(ratio.value), label]);
+    }
+    page.push(Block::Table(table));
+    page.push(Block::Paragraph(format!("Medians of {}.", report.run.name)));
+    page
+}
+
+/// One sentence: which of the two, and why.
+fn answer(
+    tasks: u64,
+    threads: &KindForecast,
+    async_tasks: &KindForecast,
+    pairs: &[Pair],
+) -> String {
+    let decision = decide(tasks, &threads.forecast, &async_tasks.forecast, pairs);
+    let number = count(tasks);
+    let most = |KindForecast { forecast, .. }: &KindForecast, what: &str| {
+        let limit = forecast.binding().map_or("", |line| &line.limit.name);
+        format!("{} {what} ({limit})", count(forecast.fits.unwrap_or(0)))
+    };
+    let mut text = match decision.choice {
+        Choice::OnlyAsync => {
+            let most = most(threads, "threads");
+            return format!("Async: only {most} fit here, but {number} async tasks do.");
+        }
+        Choice::Neither => {
+            let (most, kind) = (most(async_tasks, "async tasks"), async_tasks.kind);
+            return format!(
+                "Neither fits yet: at most {most}. brigade limits --kind {kind} --tasks {tasks} \
+                 prints how to raise it."
+            );
+        }
+        Choice::Async => format!("Async: {number} threads fit"),
+        Choice::Either => format!("Either: {number} threads fit"),
+    };
+    let mut but = ", but";
+    if let Some(of) = decision.by_time {
+        let (operation, times) = (&of.thread.operation, factor(of.ratio.value));
+        text += &format!("{but} a {operation} takes {times} times as long");
+        but = ", and";
+    }
+    if let Some(of) = decision.by_memory {
+        let all = |row: &Row| bytes(row.figure.map_or(0.0, |of| of.value) * tasks as f64);
+        text += &format!("{but} they hold {} instead of {}", all(of.thread), all(of.task));
+        text.extend(decision.share.map(|of| format!(", {} of the free memory", small_share(of))));
+    }
+    text + "."
+}
+
 /// A count with thousands separators: `16,370`.
-pub fn count(number: u64) -> String {
+fn count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    match amount {
-        0 if resource.is_bytes() => format!("0{NO_BREAK_SPACE}B"),
-        _ if resource.is_bytes() => bytes(amount as f64),
-        _ => count(amount),
-    }
+    if resource.is_bytes() { bytes(amount as f64) } else { count(amount) }
 }

@@ -1,9 +1,6 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod comparison;
-pub mod connections;
-#[cfg(test)]
-pub(crate) mod fixtures;
 pub mod formats;
 pub mod group;
 pub mod html;

@@ -49,8 +49,7 @@ pub fn text(page: &[Block]) -> String {
             text.push('\n');
         }
         text += &match block {
-            Block::Heading(_, heading) => lines(&terminal::line(heading)),
-            Block::Paragraph(paragraph) => lines(&terminal::line(paragraph)),
+            Block::Heading(_, text) | Block::Paragraph(text) => lines(&terminal::line(text)),
             Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
             Block::Table(table) => table.text(),
             Block::Code(code) => code.clone(),
@@ -60,19 +59,11 @@ pub fn text(page: &[Block]) -> String {
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
 }
 
-/// The alignment of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// For text.
-    Left,
-    /// For figures.
-    Right,
-}
-
 /// A table of cells of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    columns: Vec<(String, Side)>,
+    /// The headings, and whether figures are below, which are right-aligned.
+    columns: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
 }
 
@@ -80,16 +71,13 @@ impl Table {
     /// An empty table with headings separated by `|`. Headings of figures begin
     /// with `>`.
     pub fn of(headings: &str) -> Self {
-        let column = |heading: &str| match heading.strip_prefix('>') {
-            Some(heading) => (heading.to_owned(), Side::Right),
-            None => (heading.to_owned(), Side::Left),
-        };
+        let column = |of: &str| (of.trim_start_matches('>').to_owned(), of.starts_with('>'));
         Self { columns: headings.split('|').map(column).collect(), rows: Vec::new() }
     }
 
     /// The headings, and whether their columns are right-aligned.
     pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.columns.iter().map(|(heading, side)| (heading.as_str(), *side == Side::Right))
+        self.columns.iter().map(|(heading, right)| (heading.as_str(), *right))
     }
 
     pub fn rows(&self) -> &[Vec<String>] {
@@ -113,7 +101,7 @@ impl Table {
         let mut widths: Vec<usize> =
             (0..self.columns.len()).map(|column| self.width(column)).collect();
         if let [others @ .., last] = widths.as_mut_slice()
-            && matches!(self.columns.last(), Some((_, Side::Left)))
+            && matches!(self.columns.last(), Some((_, false)))
         {
             let others: usize = others.iter().map(|width| width + 1).sum();
             *last = COLUMNS.saturating_sub(others).max(FEWEST_FILLED).min(*last);
@@ -140,9 +128,9 @@ impl Table {
         let padded: Vec<String> = cells
             .zip(widths)
             .zip(&self.columns)
-            .map(|((cell, width), (_, side))| match side {
-                Side::Left => format!("{cell:<width$}"),
-                Side::Right => format!("{cell:>width$}"),
+            .map(|((cell, width), (_, right))| match right {
+                false => format!("{cell:<width$}"),
+                true => format!("{cell:>width$}"),
             })
             .collect();
         let line = padded.join(" ").trim_end().to_owned();
@@ -165,15 +153,10 @@ impl Table {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let headings: Vec<String> =
             self.columns.iter().map(|(heading, _)| escape(heading)).collect();
-        let rules = self.columns.iter().map(|(_, side)| match side {
-            Side::Left => "---".to_owned(),
-            Side::Right => "--:".to_owned(),
-        });
-        let rules: Vec<String> = rules.collect();
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| line(&row.iter().map(|cell| escape(cell)).collect::<Vec<_>>()));
+        let rule = |(_, right): &(_, bool)| if *right { "--:" } else { "---" }.to_owned();
+        let rules: Vec<String> = self.columns.iter().map(rule).collect();
+        let escaped = |row: &Vec<String>| row.iter().map(|cell| escape(cell)).collect::<Vec<_>>();
+        let rows = self.rows.iter().map(|row| line(&escaped(row)));
         [line(&headings), line(&rules)].into_iter().chain(rows).collect()
     }
 }

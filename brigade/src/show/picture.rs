@@ -1,13 +1,12 @@
 //! The first screen as a picture to post: a finding as its title, and the rows of each block,
 //! cheapest first, with factors.
 
-use super::plot::{KINDS, class_of};
-use super::quantity::{bytes, duration, factor};
+use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::screen::machine;
-use super::svg::{Anchor, cut, disc, file, group, line, placed, text};
+use super::svg::{Anchor, class_of, cut, disc, file, group, line, marks_of, placed, text};
 use crate::judge::report::{Block, Part, Report};
-use crate::judge::row::{Quantity, Row, TaskKind};
+use crate::judge::row::{Row, TaskKind};
 
 /// The title without a finding, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";
@@ -84,7 +83,7 @@ fn column(parts: &[&Part], row: f64, width: f64) -> String {
                 y += NAME;
             }
             let mut rows: Vec<&Row> = measured(block).collect();
-            rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+            rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
             for of in rows {
                 let is_reference = of.case == block.reference;
                 body += &line_of(of, is_reference, &scale, y, row);
@@ -96,16 +95,8 @@ fn column(parts: &[&Part], row: f64, width: f64) -> String {
     body
 }
 
-fn value(row: &Row) -> f64 {
-    row.figure.map_or(f64::INFINITY, |of| of.value)
-}
-
 /// A row: label, figure and factor, and below them its place on the axis.
 fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
-    let figure = match row.unit {
-        Quantity::Bytes => bytes(value(row)),
-        _ => duration(value(row)),
-    };
     let times = match row.factor {
         _ if is_reference => "1".to_owned(),
         Some(of) if of.value < 0.0995 => factor(of.value),
@@ -114,14 +105,14 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
     };
     let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
     let mut elements = text(0.0, baseline, Anchor::Start, "name", &cut(&row.label, 190.0))
-        + &text(FIGURES, baseline, Anchor::End, "", &figure)
+        + &text(FIGURES, baseline, Anchor::End, "", &figure(row))
         + &text(1.0, baseline, Anchor::End, "figure", &times)
         + &line((0.0, middle), (1.0, middle), "track");
     if let Some(range) = row.range {
         let [low, high] = [range.low, range.high].map(|end| (scale.share(end), middle));
         elements += &line(low, high, "ends");
     }
-    elements += &disc((scale.share(value(row)), middle), 4.5, "mark", "");
+    elements += &disc((scale.share(row.value()), middle), 4.5, "mark", "");
     group(&row.label, &format!("row {}", class_of(row)), &elements)
 }
 
@@ -133,8 +124,8 @@ fn finding(report: &Report) -> Option<String> {
         let thread = of(TaskKind::Thread)?;
         let factor_of = thread.factor?;
         let reference = measured(block).find(|row| row.case == block.reference)?;
-        let (_, [_, name]) = KINDS.iter().find(|(kind, _)| Some(*kind) == reference.kind)?;
-        let name = name.strip_suffix(" task").unwrap_or(name);
+        let [_, name, _] = marks_of(Some(reference.kind?));
+        let name = name.trim_end_matches(" task");
         let clearly_more = factor_of.interval.is_some_and(|ends| ends.low > 1.0);
         let operation = &thread.operation;
         clearly_more.then(|| {
@@ -145,8 +136,8 @@ fn finding(report: &Report) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures;
     use super::*;
+    use crate::fixtures;
 
     #[test]
     fn rows_are_sorted_within_their_block_and_the_title_is_the_finding() {
@@ -154,7 +145,7 @@ mod tests {
         let svg = picture(&report).unwrap();
         let block = &report.screen[0].blocks[0];
         let mut rows: Vec<&Row> = measured(block).collect();
-        rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+        rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
         let place = |row: &Row| svg.find(&format!("data-case=\"{}\"", row.label)).unwrap();
         assert!(rows.len() > 1 && rows.is_sorted_by_key(|row| place(row)), "{svg}");
         let title = finding(&report).unwrap_or_else(|| TITLE.to_owned());

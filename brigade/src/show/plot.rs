@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::group::cases;
-use super::quantity::{brief, brief_ticks, bytes, duration, percent};
+use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::estimated;
 use super::scale::Scale;
-use super::svg::{Anchor, Picture, cut, disc, group as element, line, rectangle, text};
+use super::svg::{
+    Anchor, KINDS, Picture, class_of, cut, disc, group as element, line, rectangle, text,
+};
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
 use crate::judge::row::{Quantity, Row, TaskKind};
@@ -19,16 +21,6 @@ const LANE: f64 = 12.0;
 const GAP: f64 = 8.0;
 /// The space for a label next to a figure, in the narrowest picture.
 const NAME: f64 = 280.0;
-
-/// The kinds of tasks, with the classes that set their colours.
-pub const KINDS: [(TaskKind, [&str; 2]); 6] = [
-    (TaskKind::Thread, ["k-thread", "thread"]),
-    (TaskKind::AsyncTask, ["k-async", "async task"]),
-    (TaskKind::Coroutine, ["k-coroutine", "coroutine"]),
-    (TaskKind::Goroutine, ["k-goroutine", "goroutine"]),
-    (TaskKind::Process, ["k-process", "process"]),
-    (TaskKind::Alone, ["k-alone", "no switch"]),
-];
 
 /// The parts of bars, with their classes.
 const TIME: [[&str; 2]; 6] = [
@@ -42,17 +34,6 @@ const TIME: [[&str; 2]; 6] = [
 const MEMORY: [[&str; 2]; 4] =
     [["h2", "user memory"], ["h6", "kernel stacks"], ["h1", "page tables"], ["h4", "slab"]];
 
-pub fn class_of(row: &Row) -> &'static str {
-    KINDS
-        .iter()
-        .find(|(kind, _)| Some(*kind) == row.kind)
-        .map_or("k-alone", |(_, [class, _])| class)
-}
-
-fn show(value: f64, unit: Quantity) -> String {
-    if unit == Quantity::Bytes { bytes(value) } else { duration(value) }
-}
-
 /// The value of a row and the ends of its interval.
 fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
     row.figure.into_iter().flat_map(|of| {
@@ -65,7 +46,7 @@ fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
 fn label(row: &Row, y: f64, value: f64) -> String {
     let y = y + LABEL - 4.0;
     text(0.0, y, Anchor::Start, "name", &cut(&row.label, NAME))
-        + &text(1.0, y, Anchor::End, "figure", &show(value, row.unit))
+        + &text(1.0, y, Anchor::End, "figure", &shown(value, row.unit))
 }
 
 /// The parts of the first screen, each as dots.
@@ -80,8 +61,7 @@ pub fn screen(parts: &[Part]) -> Vec<Picture> {
 /// The pictures of a group.
 pub fn group(group: &Group) -> Vec<Picture> {
     let mut rows: Vec<&Row> = cases(&group.rows).filter(|row| row.figure.is_some()).collect();
-    let value = |row: &Row| row.figure.map_or(0.0, |of| of.value);
-    rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+    rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     let (sizes, times): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
     let mut pictures = curves(&times, group.loads.as_ref());
@@ -120,13 +100,10 @@ fn dots(title: &str, of: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> 
             let at = |value: f64| (scale.share(value), middle);
             let mut elements =
                 label(row, y, figure.value) + &line((0.0, middle), (1.0, middle), "track");
-            let values: BTreeSet<u64> =
-                row.values().into_iter().map(|value| (scale.share(value) * 500.0) as u64).collect();
-            elements.extend(
-                values
-                    .iter()
-                    .map(|place| disc((*place as f64 / 500.0, middle), 3.0, "process", "")),
-            );
+            let places = row.values().into_iter().map(|value| (scale.share(value) * 500.0) as u64);
+            for place in places.collect::<BTreeSet<u64>>() {
+                elements += &disc((place as f64 / 500.0, middle), 3.0, "process", "");
+            }
             if let Some(ends) = figure.interval {
                 elements += &line(at(ends.low), at(ends.high), "ends");
             }
@@ -150,7 +127,8 @@ fn dots(title: &str, of: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> 
         body += &text(at, top - 6.0, anchor, "axis", &brief_ticks(*tick, unit));
     }
     let has = |(kind, _): &&(TaskKind, _)| rows().any(|row| row.kind == Some(*kind));
-    let legend = KINDS.iter().filter(has).map(|(_, [class, words])| (*class, (*words).to_owned()));
+    let legend =
+        KINDS.iter().filter(has).map(|(_, [class, words, _])| (*class, (*words).to_owned()));
     Some(Picture {
         title: format!("{title} {of}"),
         description: "Logarithmic. Pale dots are processes; a dot is their median, a stroke its 95 % interval.".to_owned(),
@@ -194,7 +172,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
         let (mut elements, mut from) = (label(row, y, *total), 0.0);
         for ([class, name], size) in names.iter().zip(sizes) {
             let to = from + size / total / longest;
-            let words = format!("{name}: {}, {}", show(*size, row.unit), percent(size / total));
+            let words = format!("{name}: {}, {}", shown(*size, row.unit), percent(size / total));
             elements += &rectangle([from, to], y + LABEL, LANE, &format!("part {class}"), &words);
             from = to;
         }

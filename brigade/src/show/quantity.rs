@@ -176,11 +176,16 @@ pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
 
 /// A figure without its interval.
 pub fn figure(row: &Row) -> String {
-    row.figure.map_or(ABSENT.to_owned(), |of| match row.unit {
-        Quantity::Bytes => bytes(of.value),
-        Quantity::Nanoseconds => duration(of.value),
-        Quantity::Ratio => factor(of.value),
-    })
+    row.figure.map_or(ABSENT.to_owned(), |of| shown(of.value, row.unit))
+}
+
+/// A value in its unit.
+pub fn shown(value: f64, unit: Quantity) -> String {
+    match unit {
+        Quantity::Bytes => bytes(value),
+        Quantity::Nanoseconds => duration(value),
+        Quantity::Ratio => factor(value),
+    }
 }
 
 #[cfg(test)]

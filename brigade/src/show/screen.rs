@@ -5,11 +5,12 @@
 use harness::terminal;
 
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
-use super::page::{ABSENT, COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief_ticks, bytes, duration, factor, range};
+use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
+use super::quantity::{brief_ticks, factor, figure, range};
+use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
-use crate::judge::row::{Quantity, Row, TaskKind};
+use crate::judge::row::{Quantity, Row};
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
@@ -41,18 +42,6 @@ impl Style {
         match self.colours && code != "0" {
             true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             false => text.to_owned(),
-        }
-    }
-
-    /// The colour of a kind of task.
-    fn of_kind(kind: Option<TaskKind>) -> &'static str {
-        match kind {
-            Some(TaskKind::Thread) => "34",
-            Some(TaskKind::AsyncTask) => "32",
-            Some(TaskKind::Coroutine) => "35",
-            Some(TaskKind::Goroutine) => "36",
-            Some(TaskKind::Process) => "33",
-            Some(TaskKind::Alone) | None => "0",
         }
     }
 }
@@ -176,9 +165,9 @@ fn of_part(part: &Part, style: Style) -> String {
 fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> String {
     let mut rows: Vec<&Row> = cases(&group.rows).collect();
     if !is_running {
-        rows.sort_by(|one, other| value(one).total_cmp(&value(other)));
+        rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     }
-    let cheapest = rows.iter().map(|row| value(row)).fold(f64::INFINITY, f64::min);
+    let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
     let said: String = group_answers(group).iter().map(|of| lines(&terminal::line(of))).collect();
     let mut table = match &group.loads {
@@ -223,10 +212,6 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     text + &note
 }
 
-fn value(row: &Row) -> f64 {
-    row.figure.map_or(f64::INFINITY, |of| of.value)
-}
-
 fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
     let ends = axis.map_or(String::new(), |axis| {
         let [low, high] = axis.ends.map(|end| brief_ticks(end.exp(), unit));
@@ -247,13 +232,10 @@ fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
 /// A row: label, median, range, factor, strip.
 fn line(row: &Row, factor: &str, axis: Option<&Axis>, style: Style) -> String {
     let label = terminal::line(&row.label);
-    let median = row.figure.map_or(ABSENT.to_owned(), |of| match row.unit {
-        Quantity::Bytes => bytes(of.value),
-        _ => duration(of.value),
-    });
+    let median = figure(row);
     let range = row.range.map_or(String::new(), |of| range(of, row.unit));
     let strip = axis.map_or(String::new(), |axis| axis.strip(&row.values()));
-    let strip = style.paint(Style::of_kind(row.kind), &strip);
+    let strip = style.paint(marks_of(row.kind)[2], &strip);
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
     // A label that is too long gets a line for itself.
     match label.chars().count() + 2 > LABEL {
@@ -326,12 +308,12 @@ const _: () = assert!(LABEL + MEDIAN + RANGE + FACTOR + 1 + STRIP <= COLUMNS);
 mod tests {
     use fastrand::Rng;
 
-    use super::super::fixtures;
+    use super::super::page::ABSENT;
     use super::*;
+    use crate::fixtures::{self, Sample};
     use crate::judge::compare::Repeat;
     use crate::judge::report::{Answer, RunData, report};
     use crate::manifest::Manifest;
-    use crate::store::fixtures::Sample;
     use crate::store::results::SavedRun;
 
     #[test]

@@ -1,15 +1,36 @@
-//! Elements of SVG. Horizontal positions are shares of the width, vertical ones pixels, so that a
-//! picture fills its space and its text keeps one size.
+//! Elements of SVG, and the colours of kinds of tasks. Horizontal positions are shares of the
+//! width, vertical ones pixels, so that a picture fills its space and its text keeps one size.
 
 use harness::terminal;
 
 use super::page::NO_BREAK_SPACE;
+use crate::judge::row::{Row, TaskKind};
 
 /// The style of pictures, on a page and in a file.
 pub const STYLE: &str = include_str!("assets/plot.css");
 
 /// The estimated width of a character, in pixels.
 const CHARACTER: f64 = 6.6;
+
+/// The kinds of tasks, with the classes that set their colours, their names, and their colours on a
+/// terminal.
+pub const KINDS: [(TaskKind, [&str; 3]); 6] = [
+    (TaskKind::Thread, ["k-thread", "thread", "34"]),
+    (TaskKind::AsyncTask, ["k-async", "async task", "32"]),
+    (TaskKind::Coroutine, ["k-coroutine", "coroutine", "35"]),
+    (TaskKind::Goroutine, ["k-goroutine", "goroutine", "36"]),
+    (TaskKind::Process, ["k-process", "process", "33"]),
+    (TaskKind::Alone, ["k-alone", "no switch", "0"]),
+];
+
+/// The class, name and terminal's colour of a kind.
+pub fn marks_of(kind: Option<TaskKind>) -> [&'static str; 3] {
+    KINDS.iter().find(|(known, _)| Some(*known) == kind).unwrap_or(&KINDS[5]).1
+}
+
+pub fn class_of(row: &Row) -> &'static str {
+    marks_of(row.kind)[0]
+}
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq)]

@@ -191,27 +191,15 @@ const NOT_MEASURED: [&str; 10] = [
     "warmups",
 ];
 
-/// A program and the parameters that affect what it measures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RecordedCase {
-    /// The program's name.
-    pub program: String,
-    /// Its parameters, by the long names of their flags with underscores. Absent, `null`, `false`
-    /// or 0 is left out: an older program without a flag behaves as if it were not given.
-    pub parameters: BTreeMap<String, Value>,
-}
-
-impl RecordedCase {
-    /// The case of a record.
-    pub fn of(record: &Record) -> Self {
-        let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
-        let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
-        let given = record.parameters.iter().map(|(name, value)| (name, single(value)));
-        let given = given.filter(|(name, value)| counts(name) && is_given(value));
-        let parameters = given.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { program: record.program.clone(), parameters }
-    }
+/// The parameters of a record that affect what it measures, by the long names of their flags with
+/// underscores. Absent, `null`, `false` or 0 is left out: an older program without a flag behaves
+/// as if it were not given.
+pub fn parameters(record: &Record) -> BTreeMap<String, Value> {
+    let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
+    let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
+    let given = record.parameters.iter().map(|(name, value)| (name, single(value)));
+    let given = given.filter(|(name, value)| counts(name) && is_given(value));
+    given.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The only element of a list with one element: a flag that may be repeated.
@@ -448,10 +436,7 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
 
 /// Writes a text to a temporary file, and renames it.
 fn persist(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
+    let folder = path.parent().unwrap_or(path);
     let write = || {
         // Meant to be shared: readable as far as the umask allows.
         let permissions = Permissions::from_mode(0o666);
@@ -611,7 +596,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::store::fixtures::{case, without_record};
+    use crate::fixtures::{case, without_record};
 
     fn failed(round: u32) -> Invocation {
         without_record("a", round, Outcome::Failed)
@@ -804,37 +789,25 @@ mod tests {
         assert!(error(folder_with(&files).path()).contains("update Brigade"));
     }
 
-    fn key(parameters: Value) -> RecordedCase {
+    fn key(given: Value) -> BTreeMap<String, Value> {
         let mut record = case("ring", [1.0])[0].record.clone().expect("a record");
-        record.parameters = serde_json::from_value(parameters).expect("parameters");
-        RecordedCase::of(&record)
+        record.parameters = serde_json::from_value(given).expect("parameters");
+        parameters(&record)
     }
 
     #[test]
-    fn parameters_that_do_not_affect_the_measurement_do_not_distinguish_cases() {
-        let plain = key(json!({ "tasks": 500, "via": "pipe" }));
+    fn parameters_distinguish_cases_if_they_affect_the_measurement() {
         let other = json!({
             "tasks": 500, "via": "pipe", "iters": 7, "max_time": 0.1, "json": true, "work": 0,
             "self": false, "workers": null, "resident_mib": [0],
         });
-        assert_eq!(key(other), plain);
         let given = BTreeMap::from([("tasks", json!(500)), ("via", json!("pipe"))]);
-        assert!(plain.parameters.iter().map(|(name, value)| (&**name, value.clone())).eq(given));
-    }
-
-    #[test]
-    fn cpus_distinguish_cases_only_if_tasks_are_pinned_to_them() {
+        let given = given.into_iter().map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(key(other), given.collect());
+        assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
+        // CPUs count if tasks are pinned to them.
         let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
         assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
         assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
-    }
-
-    #[test]
-    fn other_parameters_distinguish_cases() {
-        let plain = key(json!({ "tasks": 500 }));
-        for other in [json!({ "tasks": 2 }), json!({ "tasks": 500, "work": 1 }), json!({})] {
-            assert_ne!(key(other), plain);
-        }
-        assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
     }
 }

@@ -134,7 +134,7 @@ fn with_costs() -> Bench {
 }
 
 fn impact_of(bench: &Bench, arguments: &[&str]) -> Command {
-    let plan = "[impact]\nsame_cpu = ['cheap']\nother_cpu = ['cheap']\nasleep = ['expensive']\n";
+    let plan = "[impact]\nsame-cpu = ['cheap']\nother-cpu = ['cheap']\nasleep = ['expensive']\n";
     let manifest = bench.manifest() + plan;
     bench.brigade_with(&manifest, arguments)
 }

@@ -167,12 +167,13 @@ impl Measuring<'_> {
 
     /// Runs both sides of a case back to back.
     fn take(&mut self, turn: SidesTurn, round: u32, signals: &mut Signals) -> anyhow::Result<()> {
-        let case = self.cases[turn.case];
+        let (index, sides) = turn;
+        let case = self.cases[index];
         let spent = self.began.elapsed().div_duration_f64(self.budget);
         let done = f64::from(round - 1) / f64::from(self.rounds);
         self.progress.set_position((1000.0 * spent.max(done)) as u64);
         self.progress.set_message(format!("round {round}, {}", case.name));
-        for side in turn.sides {
+        for side in sides {
             let Variant { wrap: under, args, .. } = &self.variants[side];
             let flags = [self.flags, args.as_slice()].concat();
             let binary = &self.binaries[side][&case.program];
@@ -181,7 +182,7 @@ impl Measuring<'_> {
             let job = Job { case, round, attempt: 1, under, binary, flags: &flags, shared_cpu };
             let invocation = invoke(&job, signals);
             self.folders[side].append(&invocation)?;
-            let failed = &mut self.failures[turn.case][side];
+            let failed = &mut self.failures[index][side];
             match invocation.outcome {
                 Outcome::Measured => {}
                 // The limit would refuse later invocations, too.

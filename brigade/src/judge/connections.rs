@@ -1,0 +1,125 @@
+//! Threads or async for so many connections: whether they fit, and what a run says of their memory
+//! and time.
+
+use harness::limits::Forecast;
+
+use super::report::Report;
+use super::row::{Quantity, Row, TaskKind};
+use super::statistics::Estimate;
+
+/// Threads that need more than this share of the available memory are too many.
+const TOO_MUCH: f64 = 0.25;
+/// Threads that take this much longer for a request lose.
+const TOO_LONG: f64 = 1.5;
+
+/// A thread and an async task that do the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// The heading and the block of the first screen.
+    pub what: [&'a str; 2],
+    pub task: &'a Row,
+    pub thread: &'a Row,
+    /// How many times as long, or as much memory, the thread takes.
+    pub ratio: Estimate,
+}
+
+/// Which of the two to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Not even as many async tasks fit.
+    Neither,
+    /// Fewer threads fit.
+    OnlyAsync,
+    /// Both fit, but threads take too much memory or time.
+    Async,
+    Either,
+}
+
+/// A choice and its reasons.
+pub struct Decision<'a> {
+    pub choice: Choice,
+    pub by_time: Option<Pair<'a>>,
+    pub by_memory: Option<Pair<'a>>,
+    /// The share of the available memory that the threads need.
+    pub share: Option<f64>,
+}
+
+/// The pairs of a report: the async task of a block and its fastest thread.
+pub fn pairs(report: &Report) -> Vec<Pair<'_>> {
+    let blocks = report.screen.iter().flat_map(|part| part.blocks.iter().map(move |of| (part, of)));
+    let pairs = blocks.filter_map(|(part, block)| {
+        let task = block.rows.iter().find(|row| row.case == block.reference)?;
+        let threads = block.rows.iter().filter(|row| row.kind == Some(TaskKind::Thread));
+        let threads = threads.filter_map(|row| Some((row, row.factor?)));
+        let (thread, ratio) = threads.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
+        let is_async = task.kind == Some(TaskKind::AsyncTask) && task.figure.is_some();
+        let what = [&*part.heading, &*block.name];
+        is_async.then_some(Pair { what, task, thread, ratio })
+    });
+    pairs.collect()
+}
+
+/// Decides between so many threads and async tasks.
+pub fn decide<'a>(
+    tasks: u64,
+    threads: &Forecast,
+    async_tasks: &Forecast,
+    pairs: &[Pair<'a>],
+) -> Decision<'a> {
+    let of_unit = |unit| pairs.iter().copied().filter(move |pair| pair.thread.unit == unit);
+    let by_memory = of_unit(Quantity::Bytes).next();
+    // A request says more than a hop, and the last hop is one over pipes.
+    let rank = |pair: &Pair| ["hop", "request"].iter().position(|of| pair.thread.operation == *of);
+    let by_time = of_unit(Quantity::Nanoseconds).max_by_key(rank);
+    let available = threads.limits.iter().filter(|line| line.limit.name == "MemAvailable");
+    let available = available.filter_map(|line| line.limit.value).min();
+    let memory = by_memory.and_then(|pair| Some(pair.thread.figure?.value * tasks as f64));
+    let share = memory.zip(available).map(|(bytes, all)| bytes / all as f64);
+    let is_slow = |of: Pair| of.ratio.interval.is_some_and(|ends| ends.low > TOO_LONG);
+    let fit = |of: &Forecast| of.fits.is_none_or(|fits| fits >= tasks);
+    let choice = match (fit(threads), fit(async_tasks)) {
+        (_, false) => Choice::Neither,
+        (false, true) => Choice::OnlyAsync,
+        _ if share.is_some_and(|of| of > TOO_MUCH) || by_time.is_some_and(is_slow) => Choice::Async,
+        _ => Choice::Either,
+    };
+    Decision { choice, by_time, by_memory, share }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::limits::{Kind, Limit, Need, Resource};
+
+    use super::*;
+    use crate::judge::statistics::Interval;
+
+    #[test]
+    fn threads_lose_if_they_do_not_fit_fill_the_memory_or_take_long() {
+        for (bytes, times, limit, expected) in [
+            (10_000.0, 1.2, None, Choice::Either),
+            (10_000.0, 1.6, None, Choice::Async),
+            (300_000.0, 1.2, None, Choice::Async),
+            (10_000.0, 1.2, Some(999), Choice::OnlyAsync),
+        ] {
+            let row = |unit, value| {
+                let operation = "request".to_owned();
+                Row { unit, operation, figure: Estimate::of(&[value]), ..Row::default() }
+            };
+            let rows = [row(Quantity::Bytes, bytes), row(Quantity::Nanoseconds, times)];
+            let interval = Some(Interval { low: times * 0.99, high: times * 1.01 });
+            let ratio = Estimate { value: times, interval, count: 9 };
+            let pairs =
+                rows.each_ref().map(|of| Pair { what: [""; 2], task: of, thread: of, ratio });
+            let forecast = |kind, threads| {
+                let limits = [
+                    Limit::new(Resource::Memory, "MemAvailable", Some(1_000_000_000)),
+                    Limit::new(Resource::Threads, "pids", threads),
+                ];
+                Forecast::new(&Need::new(kind, 0), limits.into(), Some(1000))
+            };
+            let (threads, tasks) = (forecast(Kind::Thread, limit), forecast(Kind::Tokio, None));
+            let found = decide(1000, &threads, &tasks, &pairs);
+            assert_eq!(found.choice, expected, "{bytes} {times}");
+        }
+    }
+}
