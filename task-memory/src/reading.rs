@@ -31,22 +31,10 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
 
 /// As [`read`], without waiting for the machine's counts.
 pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
-    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let process = |file, name| of_family(family, file, name);
     LedgerPoint {
-        tasks,
-        resident_bytes: process("smaps_rollup", "Rss"),
-        proportional_bytes: process("smaps_rollup", "Pss"),
-        virtual_bytes: process("status", "VmSize"),
-        page_table_bytes: process("status", "VmPTE"),
-        kernel_stack_bytes: kib_field(&machine, "KernelStack"),
-        slab_bytes: kib_field(&machine, "Slab"),
-        unreclaimable_slab_bytes: kib_field(&machine, "SUnreclaim"),
-        available_bytes: kib_field(&machine, "MemAvailable"),
-        free_bytes: kib_field(&machine, "MemFree"),
         listed_free_bytes: listed(),
         group_bytes: memory::of_group(),
-        ..LedgerPoint::default()
+        ..memory::with_tasks(tasks, family)
     }
 }
 
@@ -84,17 +72,6 @@ fn look() -> [u64; 3] {
     let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     ["KernelStack", "SUnreclaim", "MemFree"]
         .map(|name| kib_field(&machine, name).unwrap_or_default())
-}
-
-/// The sum of a figure over processes; `None` if one does not report it.
-fn of_family(family: &[String], file: &str, name: &str) -> Option<u64> {
-    family
-        .iter()
-        .map(|process| {
-            let text = fs::read_to_string(format!("/proc/{process}/{file}")).ok()?;
-            kib_field(&text, name)
-        })
-        .sum()
 }
 
 /// The free pages on per-CPU lists, in bytes.
