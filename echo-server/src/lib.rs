@@ -15,8 +15,8 @@
 //!
 //! What is counted: over TCP a thread that is woken for each request makes a switch, and a loop
 //! that always finds a request makes none; the record compares that with the kernel's count for
-//! the server alone. `ledger` has the memory of the server after the first 64 connections and after
-//! the tasks of all have served a message; that of sockets is of both ends.
+//! the server alone. `ledger` has the memory of a server with 64 connections and of the one with all,
+//! each after its tasks have served a message; that of sockets is of both ends.
 //!
 //! Known biases: no network card, no TLS, one load, one size of message, and a server that only
 //! echoes; BIAS has more. `one` is no server that could be used: it is told the order of requests,
@@ -28,15 +28,14 @@ mod loops;
 mod server;
 mod tasks;
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::slice;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::value_parser;
@@ -45,22 +44,21 @@ use harness::failure::{Unavailable, UsageError};
 use harness::hand_over::{Reach, place};
 use harness::limits::{self, Kind as TaskKind, Need};
 use harness::placement::Policy;
-use harness::process_stat::{fork_alone, live};
-use harness::record::{LedgerPoint, ScheduleKept, Serving};
+use harness::process_stat::spawn;
+use harness::record::{ScheduleKept, Serving};
 use harness::rounds::{Lateness, Purpose};
 use harness::samples::Samples;
-use harness::system_files::{SystemFiles, kib_field};
+use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
-use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, failure};
+use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, failure, memory};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::{ForkResult, Pid, getpid};
-use rustix::net::{
-    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
-};
+use nix::unistd::{Pid, getpid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{self, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::load::{Counts, Load};
+use crate::load::Load;
 use crate::server::{Desk, Server};
 
 /// Requests in an iteration of a closed loop.
@@ -69,8 +67,8 @@ const REQUESTS: u64 = 256;
 /// The longest message: it fits into the buffers of any socket, so a sender never blocks.
 const LONGEST_MESSAGE: i64 = 16 << 10;
 
-/// How many connections can wait to be accepted, at most.
-const BACKLOG: i32 = 128;
+/// Connections of the server with which the one of all is compared, for memory per connection.
+const FEW: usize = 64;
 
 /// Requests under way by default.
 const BUSY: u32 = 10;
@@ -97,6 +95,7 @@ struct Flags {
 
     /// Requests under way [default: 10, or one per connection in use]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    #[arg(conflicts_with = "rate")]
     busy: Option<u32>,
 
     /// Connections in use; the others are idle [default: all]
@@ -174,25 +173,18 @@ impl Flags {
     fn use_of(&self, connections: u32) -> Result<(usize, usize), UsageError> {
         let hot = self.hot.unwrap_or(connections);
         let busy = self.busy.unwrap_or(BUSY.min(hot));
-        let refuse = |reason: String| Err(UsageError(reason));
-        if hot > connections {
-            return refuse(format!("--hot {hot}: there are {connections}; raise --tasks"));
-        }
-        if busy > hot {
-            return refuse(format!(
-                "--busy {busy}: a connection has one request; use {hot} at most"
-            ));
-        }
-        if self.busy.is_some() && self.rate.is_some() {
-            return refuse(format!("--busy {busy}: --rate decides how many are under way"));
-        }
         let has_workers = matches!(self.kind, Kind::Tokio | Kind::ThreadPool);
-        match self.workers.filter(|_| !has_workers && self.server.is_none()) {
-            Some(workers) => refuse(format!(
-                "--workers {workers}: this kind has none; choose --kind tokio or thread-pool"
-            )),
-            None => Ok((hot as usize, busy as usize)),
-        }
+        let workers = self.workers.filter(|_| !has_workers && self.server.is_none());
+        let reason = if hot > connections {
+            format!("--hot {hot}: there are {connections}; raise --tasks")
+        } else if busy > hot {
+            format!("--busy {busy}: a connection has one request; use {hot} at most")
+        } else if let Some(workers) = workers {
+            format!("--workers {workers}: this kind has none; choose --kind tokio or thread-pool")
+        } else {
+            return Ok((hot as usize, busy as usize));
+        };
+        Err(UsageError(reason))
     }
 
     fn workers(&self, cpus: usize) -> usize {
@@ -208,12 +200,17 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let mut of_machine = limits::in_force(&SystemFiles::live());
     of_machine.retain(|limit| limit.name == "fs.file-max");
     limits::admit(&Need::new(TaskKind::TokioTcp, 2 * connections), &of_machine)?;
-    if flags.channel == Channel::Tcp
-        && let Some(ports) = ports().filter(|ports| connections > *ports)
+    let range = SystemFiles::live().text("proc/sys/net/ipv4/ip_local_port_range");
+    let ends = range.iter().flat_map(|range| range.split_whitespace());
+    let ends: Vec<u64> = ends.filter_map(|end| end.parse().ok()).collect();
+    // The server has one of them.
+    if let (Channel::Tcp, &[first, last]) = (flags.channel, &ends[..])
+        && first + connections > last
     {
         return Err(Unavailable(format!(
             "{connections} connections need a port each, but net.ipv4.ip_local_port_range has \
-             {ports}; use --channel unix, fewer, or widen it"
+             {}; use --channel unix, fewer, or widen it",
+            last.saturating_sub(first)
         ))
         .into());
     }
@@ -238,109 +235,108 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     })
 }
 
-/// How many ports connections to one address can have.
-fn ports() -> Option<u64> {
-    let range = SystemFiles::live().text("proc/sys/net/ipv4/ip_local_port_range")?;
-    let mut ends = range.split_whitespace().map(|end| end.parse::<u64>().ok());
-    let (first, last) = (ends.next()??, ends.next()??);
-    // The server has one of them.
-    last.checked_sub(first)
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    // Memory per connection is the difference of two servers, without what both have once.
+    if bench.tasks() > FEW {
+        serve(flags, bench, FEW)?;
+    }
+    serve(flags, bench, bench.tasks())
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let (hot, busy) = flags.use_of(bench.tasks() as u32)?;
+/// Starts a server of this many connections, opens them, measures if they are all, and ends it.
+fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()> {
     let bytes = flags.message as usize;
-    let mut order: Vec<usize> = (0..bench.tasks()).collect();
+    let mut order: Vec<usize> = (0..connections).collect();
     fastrand::Rng::with_seed(0).shuffle(&mut order);
-    order.truncate(hot);
+    order.truncate(flags.use_of(bench.tasks() as u32)?.0);
     let (listener, address) = listen(flags.channel).context("listening")?;
-    let (polls, own, of_server) = split(bench);
-    let calls = place(AtomicU64::new(0), Reach::Process).context("sharing memory")?;
+    let cpus = bench.placement().cpus();
+    let (polls, own, of_server) = match cpus.split_last() {
+        Some((last, others)) if bench.placement().policy() == Policy::Spread => {
+            (true, slice::from_ref(last), others)
+        }
+        _ => (false, cpus, cpus),
+    };
+    let waited = place(AtomicU64::new(0), Reach::Process).context("sharing memory")?;
     let server = Server {
         listener,
-        connections: bench.tasks(),
+        connections,
         workers: flags.workers(of_server.len()),
         stack_size: flags.stack.stack_size,
         order: order.clone(),
-        desk: Desk { bytes, work: flags.work.work(), calls },
+        desk: Desk { bytes, work: flags.work.work(), waited },
     };
     io::stdout().flush().context("flushing standard output")?;
-    let parent = getpid();
-    let forked = fork_alone();
+    let live = || {
+        cpus::confine(of_server)?;
+        match &flags.server {
+            None => server.run(flags.kind),
+            Some(line) => Err(execute(line, server, flags)),
+        }
+    };
+    // This process's copy of the listening socket is closed with `live`.
     let child =
-        match forked.map_err(|error| failure::creating(format_args!("the server"), error))? {
-            ForkResult::Child => live(parent, || {
-                cpus::confine(&of_server)?;
-                match &flags.server {
-                    None => server.run(flags.kind),
-                    Some(line) => Err(execute(line, server, flags)),
-                }
-            }),
-            ForkResult::Parent { child } => child,
-        };
-    drop(server.listener);
-    let measured = cpus::confine(&own).map_err(Into::into).and_then(|()| {
+        spawn(live).map_err(|error| failure::creating(format_args!("the server"), error))?;
+    let process = child.as_raw().unsigned_abs();
+    let measured = cpus::confine(own).map_err(Into::into).and_then(|()| {
         let mut load = Load::new(bytes, polls)?;
-        measure(flags, bench, &mut load, (&address, &order, busy), Served { process: child, calls })
+        load.connect(&address, bench.creation().take(connections))?;
+        if !bench.is_interrupted() {
+            load.set_up_all()?;
+            let processes = family(process).iter().map(u32::to_string).collect::<Vec<_>>();
+            bench.findings().ledger.push(memory::with_tasks(connections as u64, &processes));
+        }
+        if connections < bench.tasks() {
+            return Ok(());
+        }
+        load.begin(order, flags.kind == Kind::One);
+        measure(flags, bench, &mut load, process, waited)
     });
     // The load has been dropped, so its connections are closed, and a server ends.
     let ended = end(child, bench, flags.server.is_some(), measured.is_ok());
     match (measured, ended) {
-        (Err(error), Err(server)) => Err(error.context(format!("the server {server}"))),
-        (Ok(()), Err(server)) => Err(anyhow!("the server {server}")),
-        (measured, Ok(())) => measured,
-    }
-}
-
-/// The CPUs: whether the load polls, its CPUs, and those of the server.
-fn split(bench: &Bench) -> (bool, Vec<usize>, Vec<usize>) {
-    let cpus = bench.placement().cpus();
-    match cpus.split_last() {
-        Some((last, others)) if bench.placement().policy() == Policy::Spread => {
-            (true, vec![*last], others.to_vec())
-        }
-        _ => (false, cpus.to_vec(), cpus.to_vec()),
+        (Err(error), Err(server)) => Err(error.context(server.to_string())),
+        (measured, ended) => measured.and(ended),
     }
 }
 
 /// Replaces this process by the command of a server; returns why that failed.
 fn execute(line: &str, server: Server, flags: &Flags) -> io::Error {
-    let words = shlex::split(line).unwrap_or_default();
-    let Some((program, words)) = words.split_first() else {
-        return ErrorKind::InvalidInput.into();
-    };
-    let (tasks, message) = (server.connections.to_string(), flags.message.to_string());
-    let (work, workers) = (flags.work.work.to_string(), server.workers.to_string());
+    let line = format!(
+        "{line} --tasks {} --message {} --work {} --workers {}",
+        server.connections, flags.message, flags.work.work, server.workers
+    );
+    let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     // SAFETY: nothing else handles the signal in this process.
     let _ = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
-    Command::new(program)
+    Command::new(words.next().unwrap_or_default())
         .args(words)
-        .args(["--tasks", &tasks, "--message", &message, "--work", &work, "--workers", &workers])
         .stdin(server.listener)
         .stdout(io::stderr())
         .exec()
 }
 
 /// How long a server may take to end after a failure.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Waits for the server's end. Kills it if it does not end by itself.
-fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> Result<(), String> {
-    let begun_ns = clock::now();
-    let is_over = || clock::now() - begun_ns > PATIENCE.as_nanos() as u64;
-    let may_hang = !was_served || bench.is_interrupted();
-    let runs = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    let still_runs = || waitid(Id::Pid(child), runs) == Ok(WaitStatus::StillAlive);
-    while !is_guest && may_hang && still_runs() && !is_over() {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let is_killed = (is_guest || may_hang) && still_runs();
-    if is_killed {
+fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
+    let patience = match (bench.is_interrupted(), was_served) {
+        (false, false) => Some(PATIENCE),
+        (false, true) if !is_guest => None,
+        _ => Some(Timespec::default()),
+    };
+    let process = rustix::process::Pid::from_raw(child.as_raw());
+    let ended = process.and_then(|process| pidfd_open(process, PidfdFlags::empty()).ok());
+    let has_ended = ended.is_some_and(|ended| {
+        poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1)
+    });
+    if !has_ended {
         let _ = kill(child, Signal::SIGKILL);
     }
     match outcome_of_process(child) {
-        Err(TaskError::Failed(error)) if !is_killed => Err(format!("failed: {error}")),
-        Err(TaskError::Panicked(text)) => Err(format!("panicked: {text}")),
+        Err(TaskError::Failed(error)) if has_ended => Err(anyhow!("the server failed: {error}")),
+        Err(TaskError::Panicked(text)) => Err(anyhow!("the server panicked: {text}")),
         _ => Ok(()),
     }
 }
@@ -354,145 +350,102 @@ fn listen(channel: Channel) -> rustix::io::Result<(OwnedFd, SocketAddrAny)> {
     };
     let listener = socket(&address)?;
     net::bind(&listener, &address)?;
-    net::listen(&listener, BACKLOG)?;
+    net::listen(&listener, 1)?;
     let address = net::getsockname(&listener)?;
     Ok((listener, address))
-}
-
-/// Connects to a server.
-fn connect(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
-    let socket = socket(address)?;
-    net::connect(&socket, address)?;
-    Ok(socket)
 }
 
 /// A socket for this address. What a listening one accepts inherits its options.
 fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
     let family = address.address_family();
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    if family == AddressFamily::INET {
-        sockopt::set_tcp_nodelay(&socket, true)?;
-    }
+    // A Unix socket has no such option.
+    let _ = sockopt::set_tcp_nodelay(&socket, true);
     Ok(socket)
 }
 
-/// The server's process, and how many system calls its loop has made.
-#[derive(Clone, Copy)]
-struct Served {
-    process: Pid,
-    calls: &'static AtomicU64,
+/// The processes of a server.
+fn family(server: u32) -> Vec<u32> {
+    [vec![server], children_of(server)].concat()
 }
 
-/// Opens all connections, and runs all rounds.
+/// Runs all rounds.
 fn measure(
     flags: &Flags,
     bench: &Bench,
     load: &mut Load,
-    (address, order, busy): (&SocketAddrAny, &[usize], usize),
-    served: Served,
+    server: u32,
+    waited: &AtomicU64,
 ) -> anyhow::Result<()> {
-    let server = served.process.as_raw().unsigned_abs();
-    let mut ledger = Vec::new();
-    let mut observe = |open| ledger.push(memory_with(open, server));
-    load.connect(address, bench.creation(), &mut observe)?;
-    if !bench.is_interrupted() {
-        load.set_up_all()?;
-        observe(bench.tasks());
-    }
     if flags.rate.is_some() {
         clock::be_punctual()?;
     }
-    load.begin(order, flags.kind == Kind::One);
-    bench.findings().peers = [vec![server], children_of(server)].concat();
+    let (_, busy) = flags.use_of(bench.tasks() as u32)?;
+    bench.findings().peers = family(server);
+    let now = || (Counters::own(), clock::now(), waited.load(Relaxed));
     for round in bench.rounds(flags.rate) {
-        let before = (Counters::own(), clock::now(), served.calls.load(Relaxed));
-        load.counts = Counts::default();
-        let (samples, missed) = match flags.rate {
+        let (own, begun_ns, waited) = now();
+        (load.looks, load.empty_looks) = (0, 0);
+        let (mut samples, missed) = match flags.rate {
             None => (vec![load.closed(&round, busy)?], None),
             Some(_) => {
                 let Lateness { from_due, from_call, missed } = load.open(&round)?;
                 (vec![from_due, from_call], Some(ScheduleKept { missed, called_late: None }))
             }
         };
-        let wall_ns = clock::now() - before.1;
-        let own = Counters::own().since(before.0);
-        let calls = served.calls.load(Relaxed) - before.2;
+        let after = now();
         round.end();
-        load.check_silence()?;
-        let counted = Counted { own, wall_ns, calls, counts: load.counts };
-        let more = match round.purpose {
-            Purpose::Measured => counted.report(flags, bench, &samples[0]),
-            _ => Vec::new(),
-        };
-        round.finish([samples, more].concat(), missed)?;
+        // The server has sent nothing that was not asked for.
+        load.receive(Some(0))?;
+        let requests = samples[0].operations();
+        if round.purpose == Purpose::Measured && requests > 0 {
+            let (own, wall_ns, waited) = (after.0.since(own), after.1 - begun_ns, after.2 - waited);
+            samples.extend(counted(flags, bench, load, requests, own, wall_ns, waited));
+        }
+        round.finish(samples, missed)?;
     }
-    bench.findings().ledger = ledger;
     bench.observe()
 }
 
-/// What was counted in a round.
-struct Counted {
+/// Records what both sides used in a round, and returns the measurements of CPU time.
+fn counted(
+    flags: &Flags,
+    bench: &Bench,
+    load: &Load,
+    requests: u64,
     own: Counters,
     wall_ns: u64,
-    calls: u64,
-    counts: Counts,
-}
-
-impl Counted {
-    /// Records what both sides used, and returns the measurements of CPU time.
-    fn report(&self, flags: &Flags, bench: &Bench, principal: &Samples) -> Vec<Samples> {
-        let (requests, polls) = (principal.operations(), split(bench).0);
-        let Some(both) = bench.used().filter(|_| requests > 0) else { return Vec::new() };
-        let server = both.since(self.own);
-        let [both_ns, server_ns, own_ns] =
-            [both, server, self.own].map(|used| used.user_ns + used.system_ns);
-        let (wall, number) = (self.wall_ns as f64, requests as f64);
-        let empty_polls = self.counts.empty as f64 / self.counts.polls.max(1) as f64;
-        let is_limit = polls && flags.rate.is_none() && empty_polls >= WAITED;
-        let is_tcp = flags.channel == Channel::Tcp;
-        let expected = match flags.kind {
-            _ if flags.server.is_some() => None,
-            Kind::Thread | Kind::Process => (is_tcp && flags.rate.is_none()).then_some(1.0),
-            Kind::Epoll | Kind::IoUring | Kind::TokioCurrentThread => is_limit.then_some(0.0),
-            _ => None,
-        };
-        let mut findings = bench.findings();
-        findings.system_calls = (self.calls > 0).then_some(self.calls as f64 / number);
-        findings.serving = Some(Serving {
-            server_busy: server_ns as f64 / wall,
-            load_busy: own_ns as f64 / wall,
-            polls_per_request: self.counts.polls as f64 / number,
-            empty_polls: polls.then_some(empty_polls),
-            capacity_per_second: is_limit.then_some(number * 1e9 / wall),
-            server_switches_per_request: server.switches() as f64 / number,
-            expected_server_switches_per_request: expected,
-        });
-        let cpu = |name, ns| {
-            let measured = Measured::single(name, "request");
-            let mut samples = Samples::new(Measured { operations: requests, ..measured });
-            samples.add(ns);
-            samples
-        };
-        let both = (!polls && flags.rate.is_none()).then(|| cpu("cpu", both_ns));
-        both.into_iter().chain([cpu("server", server_ns)]).collect()
-    }
-}
-
-/// The memory of the server and its processes, and of the kernel, with so many connections.
-fn memory_with(connections: usize, server: u32) -> LedgerPoint {
-    let files = SystemFiles::live();
-    let processes = [vec![server], children_of(server)].concat();
-    let sum = |file: &str, field: &str| -> Option<u64> {
-        let of = |process| kib_field(&files.text(&format!("proc/{process}/{file}"))?, field);
-        processes.iter().map(of).sum()
+    waited: u64,
+) -> Vec<Samples> {
+    let Some(both) = bench.used() else { return Vec::new() };
+    let server = both.since(own);
+    let cpu_ns = |used: Counters| used.user_ns + used.system_ns;
+    let (wall, number) = (wall_ns as f64, requests as f64);
+    let empty_polls = load.empty_looks as f64 / load.looks.max(1) as f64;
+    let is_closed = flags.rate.is_none();
+    let is_limit = load.polls && is_closed && empty_polls >= WAITED;
+    let expected = match flags.kind {
+        _ if flags.server.is_some() => None,
+        Kind::Thread | Kind::Process if is_closed && flags.channel == Channel::Tcp => Some(1.0),
+        Kind::Epoll | Kind::IoUring | Kind::TokioCurrentThread if is_limit => Some(0.0),
+        _ => None,
     };
-    let machine = files.text("proc/meminfo").unwrap_or_default();
-    LedgerPoint {
-        tasks: connections as u64,
-        proportional_bytes: sum("smaps_rollup", "Pss"),
-        page_table_bytes: sum("status", "VmPTE"),
-        kernel_stack_bytes: kib_field(&machine, "KernelStack"),
-        unreclaimable_slab_bytes: kib_field(&machine, "SUnreclaim"),
-        ..LedgerPoint::default()
-    }
+    bench.findings().serving = Some(Serving {
+        server_busy: cpu_ns(server) as f64 / wall,
+        load_busy: cpu_ns(own) as f64 / wall,
+        polls_per_request: load.looks as f64 / number,
+        empty_polls: load.polls.then_some(empty_polls),
+        capacity_per_second: is_limit.then_some(number * 1e9 / wall),
+        server_switches_per_request: server.switches() as f64 / number,
+        expected_server_switches_per_request: expected,
+        server_waits_per_request: (waited > 0).then_some(waited as f64 / number),
+    });
+    let cpu = |name, used| {
+        let measured = Measured { operations: requests, ..Measured::single(name, "request") };
+        let mut samples = Samples::new(measured);
+        samples.add(cpu_ns(used));
+        samples
+    };
+    let both = (!load.polls && is_closed).then(|| cpu("cpu", both));
+    both.into_iter().chain([cpu("server", server)]).collect()
 }

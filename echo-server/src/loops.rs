@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::io::ErrorKind::{Interrupted, ResourceBusy, WouldBlock};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -13,7 +14,7 @@ use io_uring::{IoUring, opcode};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-use crate::server::{Desk, Server, is_end};
+use crate::server::{Desk, Server, has_arrived};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;
@@ -35,7 +36,7 @@ pub fn wait(
     mut pass: impl FnMut(usize, EventFlags) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_EVENTS];
-    desk.count(1);
+    desk.waits();
     match epoll::wait(epoll, &mut events, None) {
         Ok((events, _)) => {
             events.iter().try_for_each(|event| pass(event.data.u64() as usize, event.flags))
@@ -47,12 +48,10 @@ pub fn wait(
 
 /// A loop of epoll, level-triggered. The rest of a message that has begun to arrive is waited for.
 pub fn epoll(server: &Server) -> io::Result<()> {
-    let connections: Vec<_> = server.accept().collect::<io::Result<_>>()?;
-    let watch = watch(&connections, EventFlags::IN)?;
-    let (mut message, mut left) = (server.desk.buffer(), server.connections);
+    let (connections, mut message) = (server.start(Ok)?, vec![0; server.desk.bytes]);
+    let (watch, mut left) = (watch(&connections, EventFlags::IN)?, connections.len());
     while left > 0 {
         wait(&watch, server.desk, |number, _| {
-            server.desk.count(2);
             if !server.desk.echo(&connections[number], &mut message)? {
                 epoll::delete(&watch, &connections[number])?;
                 left -= 1;
@@ -70,28 +69,30 @@ const SENT: u64 = 1 << 63;
 /// the whole of it.
 pub fn io_uring(server: &Server) -> io::Result<()> {
     let mut ring = IoUring::new(RING_ENTRIES)?;
-    let mut connections = Vec::with_capacity(server.connections);
-    for (socket, number) in server.accept().zip(0..) {
-        // Never freed: the kernel may write to it after the ring has been closed.
-        let message: &[Cell<u8>] = vec![Cell::new(0); server.desk.bytes].leak();
-        connections.push((socket?, message));
-        push(&mut ring, &receive(&connections[number], number))?;
+    // Never freed: the kernel may write to it after the ring has been closed.
+    let buffer = || -> &[Cell<u8>] { vec![Cell::new(0); server.desk.bytes].leak() };
+    let connections = server.start(|socket| Ok((socket, buffer())))?;
+    for (of, number) in connections.iter().zip(0..) {
+        push(&mut ring, &receive(of, number))?;
     }
     let mut left = server.connections;
     while left > 0 {
-        server.desk.count(1);
+        server.desk.waits();
         match ring.submit_and_wait(1) {
-            Err(error) if !is_passing(&error) => return Err(error),
-            _ => {}
+            // Try again, after handling completions.
+            Err(error) if matches!(error.kind(), Interrupted | WouldBlock | ResourceBusy) => {}
+            submitted => drop(submitted?),
         }
         loop {
             let Some(done) = ring.completion().next() else { break };
             let number = (done.user_data() & !SENT) as usize;
             let of = &connections[number];
-            let error = || io::Error::from_raw_os_error(-done.result());
             match done.result() {
-                ..0 if !is_end(&error()) => return Err(error()),
-                ..=0 => left -= 1,
+                0 => left -= 1,
+                ..0 => {
+                    has_arrived::<()>(Err(io::Error::from_raw_os_error(-done.result())))?;
+                    left -= 1;
+                }
                 _ if done.user_data() & SENT != 0 => push(&mut ring, &receive(of, number))?,
                 bytes if bytes as usize == of.1.len() => {
                     server.desk.serve(&[of.1[0].get()]);
@@ -108,14 +109,14 @@ pub fn io_uring(server: &Server) -> io::Result<()> {
 type Connection = (TcpStream, &'static [Cell<u8>]);
 
 fn receive((socket, message): &Connection, number: usize) -> Entry {
-    let bytes = message.as_ptr().cast_mut().cast();
-    let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), bytes, message.len() as u32);
+    let (bytes, length) = (message.as_ptr().cast_mut().cast(), message.len() as u32);
+    let receive = opcode::Recv::new(Fd(socket.as_raw_fd()), bytes, length);
     receive.flags(libc::MSG_WAITALL).build().user_data(number as u64)
 }
 
 fn send((socket, message): &Connection, number: usize) -> Entry {
-    let bytes = message.as_ptr().cast();
-    let send = opcode::Send::new(Fd(socket.as_raw_fd()), bytes, message.len() as u32);
+    let (bytes, length) = (message.as_ptr().cast(), message.len() as u32);
+    let send = opcode::Send::new(Fd(socket.as_raw_fd()), bytes, length);
     send.flags(libc::MSG_WAITALL).build().user_data(SENT | number as u64)
 }
 
@@ -127,10 +128,4 @@ fn push(ring: &mut IoUring, request: &Entry) -> io::Result<()> {
         ring.submit()?;
     }
     Ok(())
-}
-
-/// Whether to retry a call after this error.
-fn is_passing(error: &io::Error) -> bool {
-    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
-    error.raw_os_error().is_some_and(|number| passing.contains(&number))
 }

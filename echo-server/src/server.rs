@@ -1,18 +1,16 @@
 //! The server: a process of its own, which echoes every message of N connections.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, Builder};
 
-use harness::process_stat::{fork_alone, live};
+use harness::process_stat::spawn;
 use harness::threads::outcome_of_process;
 use harness::{Work, threads};
-use nix::unistd::{ForkResult, getpid};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{SocketFlags, accept_with};
@@ -35,16 +33,11 @@ pub struct Server {
 pub struct Desk {
     pub bytes: usize,
     pub work: Work,
-    /// System calls of the server's loop, in memory shared with the load.
-    pub calls: &'static AtomicU64,
+    /// How often the server waited for any of its connections, in memory shared with the load.
+    pub waited: &'static AtomicU64,
 }
 
 impl Desk {
-    /// A buffer for a message.
-    pub fn buffer(self) -> Vec<u8> {
-        vec![0; self.bytes]
-    }
-
     /// The work of a request. The messages that set up connections, which begin with 0, have none.
     #[inline]
     pub fn serve(self, message: &[u8]) {
@@ -53,18 +46,17 @@ impl Desk {
         }
     }
 
-    /// Counts system calls; the server is the only writer.
+    /// Counts a wait. One thread waits; nobody else writes.
     #[inline]
-    pub fn count(self, calls: u64) {
-        self.calls.store(self.calls.load(Relaxed) + calls, Relaxed);
+    pub fn waits(self) {
+        self.waited.store(self.waited.load(Relaxed) + 1, Relaxed);
     }
 
     /// Serves one message with blocking calls; `false` if the connection has ended.
     #[inline]
     pub fn echo(self, mut connection: &TcpStream, message: &mut [u8]) -> io::Result<bool> {
-        match connection.read_exact(message) {
-            Err(error) if is_end(&error) => return Ok(false),
-            read => read?,
+        if !has_arrived(connection.read_exact(message))? {
+            return Ok(false);
         }
         self.serve(message);
         connection.write_all(message)?;
@@ -72,9 +64,14 @@ impl Desk {
     }
 }
 
-/// Whether the other side has closed the connection.
-pub fn is_end(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset)
+/// Whether a message has been read, rather than the connection's end.
+#[inline]
+pub fn has_arrived<T>(read: io::Result<T>) -> io::Result<bool> {
+    use ErrorKind::{ConnectionReset, UnexpectedEof};
+    match read {
+        Err(error) if matches!(error.kind(), UnexpectedEof | ConnectionReset) => Ok(false),
+        read => read.map(|_| true),
+    }
 }
 
 impl Server {
@@ -93,52 +90,44 @@ impl Server {
         }
     }
 
-    /// The connections, each as soon as it is open and its first message, which sets it up, has
-    /// been answered; so every kind opens them alike. A Unix socket gets the type of one of TCP,
-    /// which makes the same system calls.
-    pub fn accept(&self) -> impl Iterator<Item = io::Result<TcpStream>> {
-        let mut message = self.desk.buffer();
-        (0..self.connections).map(move |_| {
+    /// Starts something for each connection as soon as it is open and its first message, which sets
+    /// it up, has been answered; so every kind opens them alike. A Unix socket gets the type of one
+    /// of TCP, which makes the same system calls.
+    pub fn start<T>(&self, start: impl Fn(TcpStream) -> io::Result<T>) -> io::Result<Vec<T>> {
+        let mut message = vec![0; self.desk.bytes];
+        let mut started = Vec::with_capacity(self.connections);
+        for _ in 0..self.connections {
             let socket = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC))?;
             let connection = TcpStream::from(socket);
             self.desk.echo(&connection, &mut message)?;
-            Ok(connection)
-        })
+            started.push(start(connection)?);
+        }
+        Ok(started)
     }
 
     /// A thread per connection.
     fn threads(&self) -> io::Result<()> {
-        let mut started = Vec::with_capacity(self.connections);
-        for connection in self.accept() {
-            let (connection, desk) = (connection?, self.desk);
+        let desk = self.desk;
+        let started = self.start(|connection| {
             let builder = Builder::new().stack_size(self.stack_size);
-            started.push(builder.spawn(move || serve_all(&connection, desk))?);
-        }
+            builder.spawn(move || serve_all(&connection, desk))
+        })?;
         started.into_iter().try_for_each(|thread| joined(thread.join()))
     }
 
     /// A process per connection.
     fn processes(&self) -> io::Result<()> {
-        let (own, mut children) = (getpid(), Vec::with_capacity(self.connections));
-        for connection in self.accept() {
-            let connection = connection?;
-            match fork_alone()? {
-                ForkResult::Child => live(own, || serve_all(&connection, self.desk)),
-                ForkResult::Parent { child } => children.push(child),
-            }
-        }
+        let serve = |connection| spawn(|| serve_all(&connection, self.desk));
+        let children = self.start(serve)?;
         let outcomes = children.into_iter().map(outcome_of_process);
         threads::root_cause(outcomes).map_err(io::Error::other)
     }
 
     /// One thread that knows the order of requests, and waits only for one that is not there yet.
     fn one(&self) -> io::Result<()> {
-        let connections: Vec<_> = self.accept().collect::<io::Result<_>>()?;
-        let (mut message, mut set_up) = (self.desk.buffer(), connections.iter());
-        if !set_up.try_fold(true, |_, next| self.desk.echo(next, &mut message))? {
-            return Ok(());
-        }
-        for &next in self.order.iter().cycle() {
+        let (connections, mut message) = (self.start(Ok)?, vec![0; self.desk.bytes]);
+        let set_up = 0..connections.len();
+        for next in set_up.chain(self.order.iter().copied().cycle()) {
             if !self.desk.echo(&connections[next], &mut message)? {
                 break;
             }
@@ -148,24 +137,19 @@ impl Server {
 
     /// One thread waits for readable connections; workers serve a message of each.
     fn pool(&self) -> io::Result<()> {
-        let connections: Vec<_> = self.accept().collect::<io::Result<_>>()?;
+        let connections = self.start(Ok)?;
         let watch = loops::watch(&connections, ONCE)?;
-        let (queue, changed) = (Mutex::new(VecDeque::new()), Condvar::new());
-        let push = |next: Option<usize>| {
-            queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(next);
-            changed.notify_one();
-        };
+        let (sender, receiver) = mpsc::channel();
+        let receiver = Mutex::new(receiver);
         let work = || {
-            let mut message = self.desk.buffer();
+            let mut message = vec![0; self.desk.bytes];
             loop {
-                let guard = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                let guard = changed.wait_while(guard, |queue| queue.is_empty());
-                let next = guard.unwrap_or_else(PoisonError::into_inner).pop_front();
-                let Some(number) = next.flatten() else { return Ok(()) };
+                let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(number) = next else { return Ok(()) };
+                let connection: &TcpStream = &connections[number];
                 // One that has ended is reported once more, as such.
-                self.desk.echo(&connections[number], &mut message)?;
-                let data = EventData::new_u64(number as u64);
-                epoll::modify(&watch, &connections[number], data, ONCE)?;
+                self.desk.echo(connection, &mut message)?;
+                epoll::modify(&watch, connection, EventData::new_u64(number as u64), ONCE)?;
             }
         };
         thread::scope(|scope| {
@@ -173,15 +157,14 @@ impl Server {
             let mut left = connections.len();
             while left > 0 {
                 loops::wait(&watch, self.desk, |number, flags| {
-                    if flags.contains(EventFlags::HUP) {
-                        left -= 1;
-                    } else {
-                        push(Some(number));
+                    match flags.contains(EventFlags::HUP) {
+                        true => left -= 1,
+                        false => sender.send(number).map_err(io::Error::other)?,
                     }
                     Ok(())
                 })?;
             }
-            workers.iter().for_each(|_| push(None));
+            drop(sender);
             workers.into_iter().try_for_each(|worker| joined(worker.join()))
         })
     }
@@ -192,7 +175,7 @@ const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
 /// Serves a connection until its end.
 fn serve_all(connection: &TcpStream, desk: Desk) -> io::Result<()> {
-    let mut message = desk.buffer();
+    let mut message = vec![0; desk.bytes];
     while desk.echo(connection, &mut message)? {}
     Ok(())
 }

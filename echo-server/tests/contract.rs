@@ -86,6 +86,28 @@ fn a_thread_switches_once_a_request_and_a_loop_less() {
     assert!(thread >= 0.95 && epoll < thread * 0.9, "{thread} and {epoll}");
 }
 
+/// The buffers of tasks, however late they get them, and next to nothing where all share one.
+#[test]
+fn the_memory_of_a_connection_is_that_of_its_buffer() {
+    const BUFFER: f64 = 16384.0;
+    for (kind, most) in [
+        ("tokio-current-thread", 1.25 * BUFFER),
+        ("async-executor", 1.25 * BUFFER),
+        ("epoll", 0.1 * BUFFER),
+        ("one", 0.1 * BUFFER),
+        ("thread-pool", 0.1 * BUFFER),
+    ] {
+        let flags = ["--kind", kind, "--tasks=192", "--message=16384", "--iters=2"];
+        let points = PROGRAM.record(&flags).ledger.expect("two points");
+        // Unlike that, the proportional ones depend on how many tests share the program's pages.
+        let bytes: Vec<_> = points.iter().map(|of| of.resident_bytes).collect();
+        let [Some(few), Some(all)] = bytes[..] else { panic!("{points:?}") };
+        let each = (all as f64 - few as f64) / (points[1].tasks - points[0].tasks) as f64;
+        let least = if most > BUFFER { BUFFER } else { -0.1 * BUFFER };
+        assert!((least..most).contains(&each), "{kind}: {each} bytes a connection");
+    }
+}
+
 #[test]
 fn a_killed_server_ends_the_run_and_nothing_is_left() {
     for flags in [&["--kind=thread"], &["--kind=process"], &["--kind=tokio"]] {

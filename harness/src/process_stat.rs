@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork, getppid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::system_files::SystemFiles;
 
@@ -71,6 +71,18 @@ pub fn fork_alone() -> io::Result<ForkResult> {
     }
     // SAFETY: this process has one thread, so no other one can hold a lock.
     Ok(unsafe { fork() }?)
+}
+
+/// Forks a task of this process, which has a single thread; the child [`live`]s.
+///
+/// # Errors
+/// As of [`fork_alone`].
+pub fn spawn(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
+    let parent = getpid();
+    match fork_alone()? {
+        ForkResult::Child => live(parent, body),
+        ForkResult::Parent { child } => Ok(child),
+    }
 }
 
 /// The exit code of a child that failed without a kernel error.

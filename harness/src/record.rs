@@ -100,6 +100,9 @@ pub struct Serving {
     pub server_switches_per_request: f64,
     /// The program's claim; `null` without one.
     pub expected_server_switches_per_request: Option<f64>,
+    /// How often the server's one thread waited for any of its connections; `null` if not counted.
+    #[serde(default)]
+    pub server_waits_per_request: Option<f64>,
 }
 
 /// How well a schedule was kept. Every operation of it is among the samples, however late.

@@ -61,6 +61,8 @@ fn serving_lines(serving: &Serving, record: &Record) -> String {
     };
     let claimed = serving.expected_server_switches_per_request;
     let claimed = claimed.map(|of| format!(" ({of} expected)")).unwrap_or_default();
+    let waits = serving.server_waits_per_request.map(|of| format!(", {of:.3} waits"));
+    let waits = waits.unwrap_or_default();
     let capacity = match (serving.capacity_per_second, serving.empty_polls) {
         (Some(capacity), _) => format!("requests per second at most: {capacity:.0}\n"),
         (None, Some(_)) => "requests per second at most: unknown, the load was busy\n".to_owned(),
@@ -70,7 +72,7 @@ fn serving_lines(serving: &Serving, record: &Record) -> String {
         (None, None) => String::new(),
     };
     format!(
-        "server {:.0} % busy, {:.3} switches per request{claimed}; load {:.0} % busy, {polls}\n\
+        "server {:.0} % busy, {:.3} switches per request{claimed}{waits}; load {:.0} % busy, {polls}\n\
          {capacity}",
         percent(serving.server_busy),
         serving.server_switches_per_request,
