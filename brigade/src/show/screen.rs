@@ -2,6 +2,8 @@
 //! distribution over processes, and answers. It has at most 44 lines of 80 columns, and is the same
 //! while the run goes on, at its end and after an interruption.
 
+use std::collections::BTreeMap;
+
 use harness::terminal;
 
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
@@ -127,16 +129,19 @@ pub fn machine(run: &RunSummary) -> String {
     format!("{}, {day}", run.machine)
 }
 
-/// A line that counts the cases without figures.
+/// A case without a figure and the reason, and how many more there are.
 fn not_measured(report: &Report) -> String {
-    let cases = report.groups.iter().flat_map(|group| &group.rows);
-    let failed = cases.filter(|row| row.failures() > 0 && row.figure.is_none()).count();
-    let skipped = &report.run.skipped;
-    match (failed, &skipped[..]) {
-        (0, []) => String::new(),
-        (0, [only]) => lines(&terminal::line(&format!("skipped: {}: {}", only.case, only.reason))),
-        _ => format!("not measured: {} cases (brigade report --full)\n", failed + skipped.len()),
-    }
+    let rows = report.groups.iter().flat_map(|group| &group.rows);
+    let failed = rows.filter(|row| row.figure.is_none());
+    let failed = failed.filter_map(|row| Some((&row.case, row.error.as_ref()?)));
+    let skipped = report.run.skipped.iter().map(|of| (&of.case, &of.reason));
+    let all: BTreeMap<_, _> = skipped.chain(failed).collect();
+    let Some((case, reason)) = all.first_key_value() else { return String::new() };
+    let more = match all.len() {
+        1 => String::new(),
+        all => format!("; {} more (brigade report --full)", all - 1),
+    };
+    lines(&terminal::line(&format!("not measured: {case}: {reason}{more}")))
 }
 
 /// A part: a heading with its axis, and its blocks of rows.

@@ -106,6 +106,8 @@ fn endless_output_is_neither_kept_nor_waited_for() {
     let record = &bench.records()[0];
     let error = "was killed: its standard output exceeded 16 MiB";
     assert_eq!(record["error"], error);
+    // The screen says so, too.
+    assert!(ended.stdout.contains("exceeded 16 MiB"), "{ended:?}");
     assert_eq!(record["signal"], Signal::SIGKILL as i32);
     assert!(!is_running(fs::read_to_string(bench.path("pid")).unwrap().trim()));
 
