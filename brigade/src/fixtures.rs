@@ -91,7 +91,6 @@ impl Sample {
                 others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as i64),
                 ..Interference::default()
             },
-            memory: None,
             ledger: None,
             work: None,
         }

@@ -1,6 +1,7 @@
 //! Programs, described for their tests.
 
 use harness::record::Record;
+use harness::system_files::kib_field;
 
 use crate::invocation::{Invocation, Run};
 
@@ -104,6 +105,13 @@ impl Program {
 
     pub fn record(&self, flags: &[&str]) -> Record {
         self.with(flags).record()
+    }
+
+    /// A figure of its `status` while its tasks are alive, in bytes.
+    pub fn memory(&self, flags: &[&str], name: &str) -> u64 {
+        let reading = ["--iters=2", "--warmups=1", "--quiet", "--command=cat /proc/{pid}/status"];
+        let run = self.with(flags).and(&reading).run().succeeded();
+        kib_field(&run.stdout, name).expect("Linux reports it")
     }
 
     /// Runs it with these flags, which must be a usage error in one line that contains `words`.

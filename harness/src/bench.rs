@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Command;
 
+use crate::clock;
 use crate::counters::Counters;
 use crate::flags::{self, Flags};
 use crate::laps::{Laps, Purpose};
@@ -26,7 +27,6 @@ use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, WorkingSet};
 use crate::trace::{Recorder, Tracer};
 use crate::work::Work;
-use crate::{clock, memory};
 
 /// Measures laps for a program. Clones share one state.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Bench {
         max_time: Option<Duration>,
     ) -> anyhow::Result<Self> {
         let spec = Spec { tasks, iters, warmups: Some(warmups), ..Spec::NEW };
-        let command = flags::with_common(Command::new("bench"), &spec);
+        let command = flags::with_flags::<()>(Command::new("bench"), &spec);
         let matches = command.get_matches_from(["bench", "--quiet"]);
         let flags = Flags { max_time, ..Flags::read(&matches, spec.count)? };
         let placement = Placement::apply(flags.placement, None)?;
@@ -185,8 +185,7 @@ impl Bench {
         Laps::new(&self.shared, Purpose::Side, &[measured])
     }
 
-    /// Observes the process while its tasks are alive: reads its memory, then
-    /// runs `--command`. Does nothing after an interruption.
+    /// Runs `--command` while the tasks are alive, but not after an interruption.
     ///
     /// # Errors
     /// If the command cannot run or fails.
@@ -195,7 +194,6 @@ impl Bench {
             return Ok(());
         }
         self.calibrate_work();
-        self.findings().memory = memory::now();
         match &self.shared.flags.command {
             Some(line) => run_command(line, self.shared.flags.json),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+use nix::sys::time::TimeValLike as _;
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 use perf_event_open::config::{Cpu, Inherit, Opts, Proc};
@@ -40,8 +40,8 @@ impl Counters {
     fn of(whose: UsageWho) -> Self {
         let usage = getrusage(whose).expect("a process may read its own usage");
         Self {
-            user_ns: nanoseconds(usage.user_time()),
-            system_ns: nanoseconds(usage.system_time()),
+            user_ns: usage.user_time().num_nanoseconds() as u64,
+            system_ns: usage.system_time().num_nanoseconds() as u64,
             voluntary: usage.voluntary_context_switches() as u64,
             involuntary: usage.involuntary_context_switches() as u64,
         }
@@ -137,10 +137,6 @@ pub fn ended_ns(pid: u32) -> Option<u64> {
     let run = |thread: String| files.number(&format!("proc/{pid}/task/{thread}/schedstat"));
     let live: u64 = files.names(&format!("proc/{pid}/task")).into_iter().filter_map(run).sum();
     Some(all.saturating_sub(live))
-}
-
-fn nanoseconds(time: TimeVal) -> u64 {
-    time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1_000
 }
 
 /// The run time of all threads of a process, including ended ones, in

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
 use serde::Serialize;
 
 use crate::cpus::CpuList;
@@ -108,7 +108,7 @@ impl Flags {
     /// Reads the common flags of a program.
     ///
     /// # Errors
-    /// Clap's, if `matches` are not those of [`with_common`].
+    /// Clap's, if `matches` are not those of [`with_flags`].
     pub(crate) fn read(matches: &ArgMatches, count: Count) -> Result<Self, clap::Error> {
         let mut flags = Self::from_arg_matches(matches)?;
         if count != Count::Fixed {
@@ -163,18 +163,11 @@ fn as_seconds<S: serde::Serializer>(
     time.map(|time| time.as_secs_f64()).serialize(serializer)
 }
 
-/// Adds the program's flags to `command`, then the common ones with the defaults of `spec`.
-pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
-    let about = (command.get_about().cloned(), command.get_long_about().cloned());
+/// Adds the common flags to `command`, with the defaults of `spec`, then the program's.
+pub(crate) fn with_flags<F: Args>(command: Command, spec: &Spec) -> Command {
     let with_default =
         |arg: Arg, default: u64| arg.required(false).default_value(default.to_string());
     let mut command = command.next_help_heading("Common options");
-    if let [default, ..] = spec.runtimes {
-        command = command.mut_arg("runtime", |arg| {
-            let arg = arg.required(false).default_value(name(default));
-            arg.value_parser(RuntimeKind::one_of(spec.runtimes))
-        });
-    }
     match spec.count {
         Count::Fixed => {}
         Count::Open => {
@@ -187,10 +180,13 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
             });
         }
     }
-    // Augmenting replaces the command's description.
-    command = Flags::augment_args(command).about(about.0.unwrap_or_default());
-    if let Some(long) = about.1 {
-        command = command.long_about(long);
+    // The last description is the program's.
+    command = F::augment_args(Flags::augment_args(command).next_help_heading(None::<&str>));
+    if let [default, ..] = spec.runtimes {
+        command = command.mut_arg("runtime", |arg| {
+            let arg = arg.required(false).default_value(name(default));
+            arg.value_parser(RuntimeKind::one_of(spec.runtimes))
+        });
     }
     if spec.count == Count::Swept {
         command = command.mut_arg("iters", |arg| {
@@ -211,11 +207,11 @@ pub(crate) fn with_common(command: Command, spec: &Spec) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Count, Flags, Spec, with_common};
+    use super::{Command, Count, Flags, Spec, with_flags};
 
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
-        let command = with_common(Command::new("program").no_binary_name(true), &spec);
+        let command = with_flags::<()>(Command::new("program").no_binary_name(true), &spec);
         Flags::read(&command.try_get_matches_from(line)?, count)
     }
 

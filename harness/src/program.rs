@@ -84,7 +84,7 @@ pub fn run<F: Args + Serialize>(
         return fail(program, &error);
     }
     let command = Command::new(program.name).version(program.version).max_term_width(80);
-    let command = flags::with_common(F::augment_args(command), defaults);
+    let command = flags::with_flags::<F>(command, defaults);
     let read = command.try_get_matches_from(words(program.name)).and_then(|mut matches| {
         Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults.count)?))
     });
@@ -224,11 +224,13 @@ impl Session {
 
     /// The limit on CPU time that interrupted it.
     fn reached(&self) -> Option<anyhow::Error> {
-        let limits = ["limits.cpu_time.soft", "limits.realtime_timeout.soft"];
-        let is_set = |name: &&str| self.inherited.get(*name).is_some_and(|of| of != "unlimited");
-        let name = limits.into_iter().find(is_set).filter(|_| self.out_of_time.load(Relaxed))?;
-        let limit = if name == limits[0] { "RLIMIT_CPU" } else { "RLIMIT_RTTIME" };
-        let value = &self.inherited[name];
+        let value = |name: &str| {
+            let value = self.inherited.get(&format!("limits.{name}.soft"))?;
+            Some(value).filter(|value| *value != "unlimited" && self.out_of_time.load(Relaxed))
+        };
+        let of_cpu = value("cpu_time").map(|value| ("RLIMIT_CPU", value));
+        let (limit, value) =
+            of_cpu.or(value("realtime_timeout").map(|value| ("RLIMIT_RTTIME", value)))?;
         Some(anyhow!("{limit}, which is {value}, was reached: raise it, or measure for less time"))
     }
 
@@ -237,18 +239,12 @@ impl Session {
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
         let result = result.and_then(|()| self.write_trace());
         let interrupted = self.bench.is_interrupted();
-        let result = self.reached().map_or(result, Err);
-        let code = match &result {
-            Err(error) if interrupted && self.out_of_time.load(Relaxed) => {
-                fail(self.program, error);
-                failure::INTERRUPTED.into()
-            }
-            _ if interrupted => failure::INTERRUPTED.into(),
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(self.program, error),
-        };
+        // What fails after an interruption is its consequence.
+        let error = self.reached().or(result.err().filter(|_| !interrupted));
+        let code = error.as_ref().map_or(ExitCode::SUCCESS, |error| fail(self.program, error));
+        let code = if interrupted { failure::INTERRUPTED.into() } else { code };
         if !self.bench.findings().samples.is_empty() {
-            self.write(result.as_ref().err())?;
+            self.write(error.as_ref())?;
         } else if interrupted {
             warn(self.program, "interrupted before the first measured iteration");
         }
@@ -306,9 +302,7 @@ impl Session {
             warmups: findings.warmups,
             complete: matches!(ended_by, Ending::Iterations | Ending::MaxTime),
             ended_by,
-            error: error
-                .filter(|_| !interrupted || self.out_of_time.load(Relaxed))
-                .map(|error| format!("{error:#}")),
+            error: error.map(|error| format!("{error:#}")),
             affinity: self.bench.placement().cpus().to_vec(),
             inherited: self.inherited.clone(),
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
@@ -324,7 +318,6 @@ impl Session {
             system_calls_per_operation: findings.system_calls,
             waiting: used.map(|(span, operations)| span.waited.clone().per_operation(operations)),
             interference: interference(&findings),
-            memory: findings.memory,
             ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),
             work: findings.work,
             schedule: findings.schedule,

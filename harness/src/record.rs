@@ -69,8 +69,6 @@ pub struct Record {
     pub waiting: Option<Waiting>,
     /// Other activity of the machine during the measured iterations.
     pub interference: Interference,
-    /// Memory of the process, read once while all tasks were alive.
-    pub memory: Option<Memory>,
     /// Memory of the process and the machine at increasing numbers of tasks,
     /// for programs that sweep the number.
     pub ledger: Option<Vec<LedgerPoint>>,
@@ -283,21 +281,6 @@ pub struct Interference {
     pub throttled_periods: Option<[u64; 2]>,
 }
 
-/// Memory of the process, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct Memory {
-    /// Resident now (`VmRSS`).
-    pub rss_bytes: u64,
-    /// Peak resident memory of this process (`VmHWM`; unlike `ru_maxrss` it
-    /// does not start at the parent's).
-    pub peak_rss_bytes: u64,
-    /// Address space (`VmSize`).
-    pub virtual_bytes: u64,
-    /// Page tables (`VmPTE`).
-    pub page_table_bytes: Option<u64>,
-}
-
 /// Memory at one moment. Figures of the process include its children if those
 /// are the tasks; the others are of the whole machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -316,14 +299,10 @@ pub struct LedgerPoint {
     pub page_table_bytes: Option<u64>,
     /// Kernel stacks of all threads of the machine (`KernelStack`).
     pub kernel_stack_bytes: Option<u64>,
-    /// Kernel objects, including reclaimable ones (`Slab`).
-    pub slab_bytes: Option<u64>,
     /// Unreclaimable kernel objects (`SUnreclaim`).
     pub unreclaimable_slab_bytes: Option<u64>,
     /// Available memory (`MemAvailable`).
     pub available_bytes: Option<u64>,
-    /// Unused memory (`MemFree`).
-    pub free_bytes: Option<u64>,
     /// Free pages on per-CPU lists, which `MemFree` and `MemAvailable` exclude (`count` of
     /// `/proc/zoneinfo`).
     pub listed_free_bytes: Option<u64>,

@@ -98,8 +98,9 @@ pub struct Round {
     /// When it begins, on the clock of [`clock`].
     pub begin_ns: u64,
     limit: Limit,
+    /// In an open loop: operations per second.
+    pub rate: Option<u32>,
     until_ns: u64,
-    rate: Option<u32>,
     ending: OnceLock<Ending>,
     usage: Mutex<Option<Start>>,
     bench: Bench,
@@ -136,11 +137,6 @@ impl Round {
     /// Ends the round early for all tasks: one has failed.
     pub fn fail(&self) {
         self.ending.get_or_init(|| Ending::Error);
-    }
-
-    /// Whether its operations are due at given times.
-    pub fn is_open(&self) -> bool {
-        self.rate.is_some()
     }
 
     /// In an open loop: when this operation is due, rounded down.
@@ -212,7 +208,7 @@ impl Round {
                 findings.schedule = kept;
                 findings.samples = samples.into_iter().filter(|of| of.count() > 0).collect();
                 ensure!(
-                    !self.is_open()
+                    self.rate.is_none()
                         || count == Some(self.limit.most)
                         || self.bench.is_interrupted(),
                     "only {} of {} due operations were measured",
@@ -268,18 +264,6 @@ impl Rounds<'_> {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
         Self { lead: LEAD + LEAD_FOR_EACH.saturating_mul(members), ..self }
     }
-
-    fn limit(&self) -> Limit {
-        match self.next {
-            Purpose::Traced => Limit {
-                fewest: 0,
-                most: self.traced.1,
-                time: Some(TRACED_FOR),
-                ending: Ending::Iterations,
-            },
-            purpose => Limit::of(self.bench, purpose, self.rate),
-        }
-    }
 }
 
 impl Iterator for Rounds<'_> {
@@ -287,13 +271,14 @@ impl Iterator for Rounds<'_> {
 
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
-        if self.next == Purpose::Warmup && self.limit().most == 0 {
+        let limit = |purpose| Limit::of(self.bench, purpose, self.rate);
+        if self.next == Purpose::Warmup && limit(self.next).most == 0 {
             self.next = Purpose::Measured;
         }
         if self.bench.is_interrupted() {
             return None;
         }
-        let (purpose, limit) = (self.next, self.limit());
+        let (purpose, mut limit) = (self.next, limit(self.next));
         let mut usage = None;
         match purpose {
             Purpose::Warmup => self.next = Purpose::Measured,
@@ -305,6 +290,8 @@ impl Iterator for Rounds<'_> {
             Purpose::Traced => {
                 self.traced.0 = self.traced.0.checked_sub(1)?;
                 self.bench.recorder()?.before_lap();
+                let (most, time) = (self.traced.1, Some(TRACED_FOR));
+                limit = Limit { fewest: 0, most, time, ending: Ending::Iterations };
             }
         }
         let begin_ns = clock::now() + self.lead.as_nanos() as u64;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::flags::Flags;
 use crate::placement::Placement;
-use crate::record::{Ending, LedgerPoint, Memory, ScheduleKept, Serving, WorkRecord};
+use crate::record::{Ending, LedgerPoint, ScheduleKept, Serving, WorkRecord};
 use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
@@ -58,7 +58,6 @@ pub struct Findings {
     /// Why measuring stopped.
     pub ended_by: Option<Ending>,
     pub(crate) span: Option<Span>,
-    pub(crate) memory: Option<Memory>,
     pub(crate) work: Option<WorkRecord>,
     pub(crate) calibration: Calibration,
     /// Processes whose CPU time and switches count, too, in later laps. Each has one thread and

@@ -5,8 +5,6 @@
 //! If tasks live in other processes (peers), their usage is added. It is read from `/proc` while
 //! they wait, so that counting costs them nothing.
 
-use std::fs;
-
 use crate::clock;
 use crate::counters::Counters;
 use crate::record::{CpuTime, CpuUse, Interference, Switches, Waiting};
@@ -74,13 +72,11 @@ impl Start {
 
 /// A process's unreaped children.
 pub fn children_of(pid: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let started =
-        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let numbers = |text: String| -> Vec<u32> {
-        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
-    };
-    started.flat_map(numbers).collect()
+    let (files, folder) = (SystemFiles::live(), format!("proc/{pid}/task"));
+    let threads = files.names(&folder).into_iter();
+    let started = threads.filter_map(|tid| files.text(&format!("{folder}/{tid}/children")));
+    let numbers = |text: String| text.split_whitespace().map(str::parse).collect::<Vec<_>>();
+    started.flat_map(numbers).flatten().collect()
 }
 
 /// This process's counters, which count if the span covers it.

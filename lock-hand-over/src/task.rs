@@ -178,7 +178,7 @@ impl<L: Lock> Task<L> {
             let round = &*part.round;
             let tally = match round.purpose {
                 Purpose::Traced => self.compete::<true>(round, &work).await?,
-                _ if round.is_open() => self.keep_pace(round, &work).await?,
+                _ if round.rate.is_some() => self.keep_pace(round, &work).await?,
                 _ => self.compete::<false>(round, &work).await?,
             };
             part.finish(tally);

@@ -33,10 +33,7 @@ fn every_mechanism_launches_and_joins() {
 
 #[test]
 fn the_parent_has_the_requested_memory() {
-    let resident = |mib| {
-        let record = record(&["--via", "clone-vm", "--resident-mib", mib]);
-        record.memory.expect("memory").rss_bytes
-    };
+    let resident = |mib| PROGRAM.memory(&["--via", "clone-vm", "--resident-mib", mib], "VmRSS");
     assert!(resident("32") >= resident("0") + (30 << 20));
 }
 

@@ -31,11 +31,7 @@ pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
 
 /// As [`read`], without waiting for the machine's counts.
 pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
-    LedgerPoint {
-        listed_free_bytes: listed(),
-        group_bytes: memory::of_group(),
-        ..memory::with_tasks(tasks, family)
-    }
+    LedgerPoint { listed_free_bytes: listed(), ..memory::with_tasks(tasks, family) }
 }
 
 /// Makes the machine's counts current, or waits until two readings agree.

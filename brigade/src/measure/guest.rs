@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ChildStdin;
 
+use harness::cpus;
 use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
 use harness::record::{
-    Ending, LedgerPoint, Measurement, Memory, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
+    Ending, LedgerPoint, Measurement, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
     Versioned, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::system_files::SystemFiles;
 use harness::usage::{Span, Start, children_of};
-use harness::{cpus, memory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ enum Stage {
     Before,
     Measuring(Box<Start>),
     /// `None` if the process could not be read.
-    Measured(Option<Box<(Span, Option<Memory>)>>),
+    Measured(Option<Box<Span>>),
     Wrong(String),
 }
 
@@ -95,11 +95,10 @@ impl Guest {
             Stage::Measured(counted) => counted,
         };
         let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
-        if counted.as_ref().is_some_and(|counted| counted.0.is_idle()) {
+        if counted.as_ref().is_some_and(|counted| counted.is_idle()) {
             return Err("did nothing between its marks: another process made them".to_owned());
         }
-        let (span, memory) = counted.map(|counted| *counted).unzip();
-        let record = laps.into_record(self.placement, self.cpus, span.as_ref(), memory.flatten());
+        let record = laps.into_record(self.placement, self.cpus, counted.as_deref());
         record.map(|record| Record { inherited: self.inherited, ..record })
     }
 
@@ -135,10 +134,7 @@ impl Guest {
                 Stage::Measuring(Box::new(Start::of_process(pid, &self.cpus)))
             }),
             ("measuring", _) => wrong("printed `measuring` twice"),
-            ("measured", Stage::Measuring(start)) => {
-                let memory = memory::of_process(pid);
-                Ok(Stage::Measured(start.end().map(|span| Box::new((span, memory)))))
-            }
+            ("measured", Stage::Measuring(start)) => Ok(Stage::Measured(start.end().map(Box::new))),
             ("measured", Stage::Before) => wrong("printed `measured`, but not `measuring`"),
             ("measured", _) => wrong("printed `measured` twice"),
             (text, stage) if text.starts_with('{') => {
@@ -281,7 +277,6 @@ impl Laps {
         placement: Policy,
         affinity: Vec<usize>,
         span: Option<&Span>,
-        memory: Option<Memory>,
     ) -> Result<Record, String> {
         if self.tasks == 0 {
             return Err("reports 0 tasks".to_owned());
@@ -321,7 +316,6 @@ impl Laps {
             switches: span.map(|span| span.switches(operations, expected, None)),
             interference: span.map(|span| span.interference).unwrap_or_default(),
             measurements,
-            memory,
             ledger: self.ledger,
             work: self.work,
         })
@@ -391,7 +385,7 @@ mod tests {
         "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
 
     fn record(text: &str, span: Option<&Span>) -> Result<Record, String> {
-        Laps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span, None)
+        Laps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span)
     }
 
     #[test]

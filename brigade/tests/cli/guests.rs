@@ -269,7 +269,6 @@ fn the_runner_builds_a_record_from_laps_and_counts_from_outside() {
         let wall_ns = record.interference.wall_ns.expect("a span") as f64;
         let most_ns = (wall_ns + 1e7) * record.affinity.len() as f64 / (21.0 * 300.0);
         assert!(cpu_ns > 0.0 && cpu_ns < most_ns, "{name}: {cpu:?} in {wall_ns} ns");
-        assert!(record.memory.is_some_and(|memory| memory.rss_bytes > 1 << 20));
         assert_eq!(record.affinity, cpus::allowed().expect("CPUs"));
         assert!(record.parameters["runtime"].is_string());
     }

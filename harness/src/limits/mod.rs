@@ -76,8 +76,8 @@ impl Need {
 
     /// The total need of a resource, including what the allocator maps for threads.
     pub fn of(&self, resource: Resource) -> u64 {
-        let is_thread = self.per_task.of(Resource::Maps).min(self.per_task.of(Resource::Threads));
-        let threads = self.tasks.saturating_mul(is_thread.min(1)).saturating_add(self.threads);
+        let tasks = if self.per_task.is_thread() { self.tasks } else { 0 };
+        let threads = tasks.saturating_add(self.threads);
         let all = self.per_task.times(self.tasks) + self.fixed + Amounts::arenas(threads);
         all.of(resource)
     }

@@ -98,6 +98,11 @@ impl Amounts {
         self.0[resource as usize]
     }
 
+    /// Whether it is that of a thread: a process has its own maps.
+    pub(super) fn is_thread(self) -> bool {
+        self.of(Threads) > 0 && self.of(Maps) > 0
+    }
+
     /// This many of them.
     pub(super) fn times(self, count: u64) -> Self {
         Self(self.0.map(|amount| amount.saturating_mul(count)))
@@ -305,9 +310,8 @@ impl Kind {
 
     /// Whether each task has a stack of a size that the program chooses.
     pub fn has_sized_stack(self) -> bool {
-        use Kind::{Coroutine, Thread, ThreadEventfd, ThreadFutex, ThreadPipe, ThreadTcp};
-        matches!(self, Thread | ThreadFutex | ThreadEventfd | ThreadPipe | ThreadTcp | Coroutine)
-            || self == Self::TokioBlocking
+        let (_, task, ..) = self.row();
+        self == Self::Coroutine || task.is_thread()
     }
 }
 
