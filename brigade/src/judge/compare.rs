@@ -3,14 +3,14 @@
 //! compares the two.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
+use std::iter::repeat_n;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
 use super::row::{Quantity, Row, cases_of};
-use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, ratio};
+use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, quantile, ratio, sorted};
 use crate::manifest::Manifest;
 use crate::store::results::{Invocation, SavedRun, Skipped};
 
@@ -305,27 +305,22 @@ pub struct Repeat {
 const LEAST_ERROR: f64 = 5e-4;
 
 impl Repeat {
-    /// How far the next run will be from a run with the figures `own`: their standard errors, times
-    /// how many of them two runs differ by. The latter comes from `recorded` machines and from
-    /// `other` runs of this build. `None` without intervals.
+    /// How far the next run will be from a run with the figures `own`: as far as the `other` runs of
+    /// this build are. `recorded` machines, by how many standard errors their runs differ, count as
+    /// one more. `None` without intervals.
     pub fn of(own: &Figures, others: &[Figures], recorded: &[f64]) -> Option<Self> {
         let error = |of: &Estimate| Some(of.log_error()?.max(LEAST_ERROR));
         let errors: Vec<f64> = own.values().filter_map(error).collect();
-        let runs: Vec<&Figures> = others.iter().chain([own]).collect();
-        let either = differences(&runs).flat_map(|(_, first, second)| {
-            let difference = (second.value / first.value).ln().abs();
-            [first, second].map(|of| Some(difference / error(of)?))
+        let on_machines = errors.iter().flat_map(|error| recorded.iter().map(move |of| of * error));
+        let of_build = others.iter().flat_map(|other| {
+            let pair = own.iter().filter_map(|(case, of)| Some((of.value, other.get(case)?.value)));
+            pair.map(|(own, other)| (own / other).ln().abs())
         });
-        let counts: Vec<f64> = either.flatten().chain(recorded.iter().copied()).collect();
-        let products = errors.iter().flat_map(|error| counts.iter().map(move |of| of * error));
-        let mut products: Vec<f64> = products.collect();
-        let count = NonZero::new(products.len())?.get() as f64;
-        let mut share = |probability: f64| {
-            let at = (probability * count).ceil() as usize - 1;
-            products.select_nth_unstable_by(at, f64::total_cmp).1.exp_m1()
-        };
-        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95));
-        Some(Self { runs: others.len(), half: share(0.5), tenth: share(0.9), worst })
+        let of_build = of_build.flat_map(|size| repeat_n(size, recorded.len()));
+        let sizes = sorted(&on_machines.chain(of_build).collect::<Vec<_>>());
+        let share = |probability| Some(quantile(&sizes, probability)?.exp_m1());
+        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95))?;
+        Some(Self { runs: others.len(), half: share(0.5)?, tenth: share(0.9)?, worst })
     }
 }
 
