@@ -277,11 +277,12 @@ impl Cases {
 
     /// Whether the run shows this reason of a sentence about `case`.
     fn hold(&self, reason: &ReasonSpec, case: &str) -> bool {
-        let ratio = FigureSpec {
-            case: reason.case.clone().unwrap_or_else(|| case.to_owned()),
-            over: Some(reason.over.clone()),
-            ..FigureSpec::default()
-        };
+        let case = reason.case.as_deref().unwrap_or(case).to_owned();
+        if reason.over.is_none() {
+            let parts = self.row(&case, None).and_then(|row| row.parts);
+            return parts.and_then(|of| of.idle_entries).is_some_and(|count| count >= ASLEEP);
+        }
+        let ratio = FigureSpec { case, over: reason.over.clone(), ..FigureSpec::default() };
         let interval = self.requested(&ratio).and_then(|row| row.figure?.interval);
         interval.is_some_and(|ends| ends.low >= REASON)
     }
@@ -356,6 +357,9 @@ const MATTERS: f64 = 1.2;
 
 /// The least ratio that is a reason: what one case has and the other lacks is a third of its time.
 const REASON: f64 = 1.4;
+
+/// How often per operation a CPU must go to sleep for that to be a reason.
+const ASLEEP: f64 = 0.25;
 
 /// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
 /// then the farthest from the guess, measured from the nearer end of the interval.

@@ -235,7 +235,7 @@ impl Manifest {
         let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
         let of_groups = of_groups.flat_map(|of| [&of.case, &of.over]);
         let reasons = self.sentences.iter().filter_map(|of| of.reason.as_ref());
-        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain([&of.over])));
+        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain(&of.over)));
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
             .chain(of_groups.map(|case| ("sentences", case)))

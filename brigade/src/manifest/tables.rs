@@ -187,7 +187,8 @@ pub struct SentenceSpec {
     pub reason: Option<ReasonSpec>,
 }
 
-/// The reason for a ratio: that a case takes clearly longer than another.
+/// The reason for a ratio: that a case takes clearly longer than another, or that CPUs were counted to
+/// fall asleep in it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasonSpec {
@@ -195,8 +196,8 @@ pub struct ReasonSpec {
     pub text: String,
     /// The case to divide; by default the sentence's.
     pub case: Option<String>,
-    /// The case to divide by.
-    pub over: String,
+    /// The case to divide by; without it, CPUs must have fallen asleep.
+    pub over: Option<String>,
 }
 
 /// The guess that nothing makes a difference.
