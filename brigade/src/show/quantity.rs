@@ -6,40 +6,48 @@ use crate::judge::statistics::{Estimate, Interval};
 
 pub use super::page::{ABSENT, NO_BREAK_SPACE};
 
-/// A unit of time.
+/// A unit of time or memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// The unit's symbol, one or two columns wide.
+    /// The unit's symbol, at most three columns wide.
     pub symbol: &'static str,
-    ns: f64,
+    size: f64,
 }
 
 impl Unit {
-    const ALL: [Self; 4] = [
-        Self { symbol: "ns", ns: 1.0 },
-        Self { symbol: "µs", ns: 1e3 },
-        Self { symbol: "ms", ns: 1e6 },
-        Self { symbol: "s", ns: 1e9 },
-    ];
-
-    /// The unit in which `ns` nanoseconds, of either sign, show as less than
-    /// 1000; at most seconds.
-    pub fn of(ns: f64) -> Self {
-        let [.., seconds] = Self::ALL;
-        let fits = |unit: &Self| (ns / unit.ns).abs() < 999.5;
-        Self::ALL.into_iter().find(fits).unwrap_or(seconds)
+    /// The unit in which a value, of either sign, has at most three digits before the decimal point
+    /// (bytes: is below 1024), or else the largest.
+    pub fn of(value: f64, quantity: Quantity) -> Self {
+        let (most, units): (f64, &[_]) = match quantity {
+            Quantity::Nanoseconds => (999.5, &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]),
+            Quantity::Bytes => (
+                1023.5,
+                &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)],
+            ),
+            Quantity::Ratio => (f64::INFINITY, &[("", 1.0)]),
+        };
+        let fits = |(_, size): &&(_, f64)| (value / size).abs() < most;
+        let (symbol, size) = units.iter().find(fits).or(units.last()).copied().unwrap_or(("", 1.0));
+        Self { symbol, size }
     }
 
-    /// `ns` nanoseconds in this unit, without its symbol.
-    pub fn show(self, ns: f64) -> String {
-        three_digits(ns / self.ns)
+    /// `value` in this unit, without its symbol.
+    pub fn show(self, value: f64) -> String {
+        three_digits(value / self.size)
+    }
+}
+
+/// A value with its unit, such as `1.79 µs` or `9.72 KiB`.
+pub fn shown(value: f64, quantity: Quantity) -> String {
+    match Unit::of(value, quantity) {
+        Unit { symbol: "", .. } => factor(value),
+        unit => format!("{}{NO_BREAK_SPACE}{}", unit.show(value), unit.symbol),
     }
 }
 
 /// `ns` nanoseconds with a unit, such as `1.79 µs`.
 pub fn duration(ns: f64) -> String {
-    let unit = Unit::of(ns);
-    format!("{}{NO_BREAK_SPACE}{}", unit.show(ns), unit.symbol)
+    shown(ns, Quantity::Nanoseconds)
 }
 
 /// `value` with three significant digits, without trailing zeros.
@@ -51,45 +59,17 @@ pub fn brief(value: f64) -> String {
     }
 }
 
-/// An estimated duration in nanoseconds with its interval in the same unit,
-/// such as `1.79 µs [1.77, 1.81]`.
-pub fn estimated_duration(ns: &Estimate) -> String {
-    let unit = Unit::of(ns.value);
-    format!("{}{NO_BREAK_SPACE}{}", duration(ns.value), interval(ns, |ns| unit.show(ns)))
-}
-
-/// An estimated number of bytes with its interval, such as
-/// `9.72 KiB [9.70, 9.75]`.
-pub fn estimated_bytes(bytes: &Estimate) -> String {
-    let (symbol, unit) = unit_of_bytes(bytes.value);
-    let show = |bytes: f64| three_digits(bytes / unit);
-    let shown = interval(bytes, show);
-    format!("{}{NO_BREAK_SPACE}{symbol}{NO_BREAK_SPACE}{shown}", show(bytes.value))
-}
-
-/// A number of bytes, such as `9.72 KiB`.
-pub fn bytes(bytes: f64) -> String {
-    let (symbol, unit) = unit_of_bytes(bytes);
-    format!("{}{NO_BREAK_SPACE}{symbol}", three_digits(bytes / unit))
-}
-
-fn unit_of_bytes(bytes: f64) -> (&'static str, f64) {
-    match bytes.abs() {
-        0.0..1023.5 => ("B", 1.0),
-        1023.5..1_048_064.0 => ("KiB", 1024.0),
-        1_048_064.0..1_073_217_536.0 => ("MiB", 1_048_576.0),
-        _ => ("GiB", 1_073_741_824.0),
-    }
-}
-
-/// An interval with each end shown likewise, such as `[1.77, 1.81]`.
-pub fn interval(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
-    match estimate.interval {
-        Some(interval) => {
-            format!("[{},{NO_BREAK_SPACE}{}]", show(interval.low), show(interval.high))
-        }
-        None => format!("[{ABSENT}]"),
-    }
+/// An estimate with its interval in the same unit, such as `1.79 µs [1.77, 1.81]`.
+pub fn estimate(of: &Estimate, quantity: Quantity) -> String {
+    let unit = Unit::of(of.value, quantity);
+    let (value, show): (_, &dyn Fn(f64) -> String) = match quantity {
+        Quantity::Ratio => (times(of.value), &factor),
+        _ => (shown(of.value, quantity), &|end| unit.show(end)),
+    };
+    let ends = of.interval.map_or(ABSENT.to_owned(), |ends| {
+        format!("{},{NO_BREAK_SPACE}{}", show(ends.low), show(ends.high))
+    });
+    format!("{value}{NO_BREAK_SPACE}[{ends}]")
 }
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.
@@ -98,7 +78,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.0}{NO_BREAK_SPACE}%", (share * 100.0).round() + 0.0)
 }
 
-/// A share likewise, with a decimal below a tenth, such as `1.4 %`.
+/// A share of 0 to 1 as a percentage, with a decimal below a tenth, such as `1.4 %`.
 pub fn small_share(share: f64) -> String {
     match share * 100.0 {
         of if of >= 9.95 => percent(share),
@@ -144,31 +124,18 @@ pub fn times(ratio: f64) -> String {
 /// A range in one unit, such as `5.25–6.06 ns`, or in two if it spans several powers of ten, such as
 /// `5.3ns–1.2µs`.
 pub fn range(of: Interval, quantity: Quantity) -> String {
-    let (symbol, unit) = unit_of(of.high, quantity);
-    if of.low.abs() < 0.1 * unit && unit_of(of.low, quantity).1 < unit {
+    let unit = Unit::of(of.high, quantity);
+    if of.low.abs() < 0.1 * unit.size && Unit::of(of.low, quantity) != unit {
         let ends = [of.low, of.high].map(|end| brief_ticks(end, quantity));
         return ends.join("–").replace(NO_BREAK_SPACE, "");
     }
-    let [low, high] = [of.low, of.high].map(|end| three_digits(end / unit));
-    format!("{low}–{high}{NO_BREAK_SPACE}{symbol}")
-}
-
-/// The unit in which a value has at most three digits before the decimal point.
-fn unit_of(value: f64, quantity: Quantity) -> (&'static str, f64) {
-    match quantity {
-        Quantity::Bytes => unit_of_bytes(value),
-        Quantity::Nanoseconds => {
-            let unit = Unit::of(value);
-            (unit.symbol, unit.ns)
-        }
-        Quantity::Ratio => ("", 1.0),
-    }
+    format!("{}–{}{NO_BREAK_SPACE}{}", unit.show(of.low), unit.show(of.high), unit.symbol)
 }
 
 /// The end of an axis with two significant digits, such as `20 µs`.
 pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
-    let (symbol, unit) = unit_of(value, quantity);
-    let shown = value / unit;
+    let Unit { symbol, size } = Unit::of(value, quantity);
+    let shown = value / size;
     let digits = if shown < 9.95 { format!("{shown:.1}") } else { format!("{shown:.0}") };
     let digits = digits.strip_suffix(".0").unwrap_or(&digits);
     format!("{digits}{NO_BREAK_SPACE}{symbol}")
@@ -177,15 +144,6 @@ pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
 /// A figure without its interval.
 pub fn figure(row: &Row) -> String {
     row.figure.map_or(ABSENT.to_owned(), |of| shown(of.value, row.unit))
-}
-
-/// A value in its unit.
-pub fn shown(value: f64, unit: Quantity) -> String {
-    match unit {
-        Quantity::Bytes => bytes(value),
-        Quantity::Nanoseconds => duration(value),
-        Quantity::Ratio => factor(value),
-    }
 }
 
 #[cfg(test)]
