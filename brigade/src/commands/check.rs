@@ -8,9 +8,10 @@ use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
-use crate::manifest::{Case, Placement};
+use crate::manifest::{Case, Manifest, Placement};
 use crate::measure::executables::Executables;
 use crate::measure::invoke::{Job, invoke, without};
+use crate::measure::process::Signals;
 use crate::store::results::{Invocation, Outcome};
 
 /// The result of checking one case.
@@ -34,13 +35,13 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
         names => manifest.chosen(names)?,
     };
     let mut session = Session::begin(&manifest)?;
-    let binaries = session.binaries(&cases)?;
+    let (binaries, capabilities) = session.build(&cases)?;
 
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for case in cases {
-        let finding = match session.capabilities.missing_for(case) {
+        let finding = match capabilities.missing_for(case) {
             Some(reason) => Finding::Skipped(reason),
-            None => examine(case, &mut session, &binaries),
+            None => examine(case, &manifest, &binaries, &mut session.signals),
         };
         if session.signals.stops() > 0 {
             break;
@@ -64,7 +65,12 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
 }
 
 /// Runs a case at its check size and verifies the record.
-fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Finding {
+fn examine(
+    case: &Case,
+    manifest: &Manifest,
+    binaries: &Executables,
+    signals: &mut Signals,
+) -> Finding {
     // The case's own time limit would end the check early on a slow machine.
     let replaced = [&case.check[..], &["--max-time".to_owned()]].concat();
     let case = &Case { flags: without(&case.flags, &replaced), ..case.clone() };
@@ -77,8 +83,8 @@ fn examine(case: &Case, session: &mut Session, binaries: &Executables) -> Findin
         flags: &case.check,
         shared_cpu: None,
     };
-    let is_guest = session.manifest.program_of(case).form == Form::Laps;
-    judge(case, is_guest, &invoke(&job, &mut session.signals))
+    let is_guest = manifest.program_of(case).form == Form::Laps;
+    judge(case, is_guest, &invoke(&job, signals))
 }
 
 /// Judges an invocation at the case's check size.

@@ -17,6 +17,7 @@ use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::measure::executables::unpacked_guests;
 use crate::programs;
+use crate::store::results;
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -37,28 +38,28 @@ pub struct Cli {
 /// The subcommands of `brigade`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run every case once per round and save every record
+    /// Measure cases in rounds and save every record
     #[command(after_help = after(&["run", "measuring"], &[Exit::Limit]))]
     Run(RunCommand),
-    /// Show saved runs as a report
+    /// Show a saved run
     #[command(after_help = after(&["report"], &[]))]
     Report(ReportFlags),
-    /// Show the groups, the cases of a group, or what a case does and counts
+    /// List groups or cases, or explain a case
     #[command(after_help = after(&["list"], &[]))]
     List(ListFlags),
-    /// Run every case for a few iterations and verify what it reports
+    /// Run every case for a few iterations and verify its record
     #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
     Check(CheckFlags),
-    /// Show how many tasks fit on this machine, and which limit stops more
+    /// Predict how many tasks fit on this machine, and the limit that stops more
     #[command(after_help = after(&["limits"], &[Exit::Limit]))]
     Limits(LimitsFlags),
-    /// Compare two saved runs, or two builds, commands or sets of flags
+    /// Compare two builds, commands or sets of flags, or saved runs
     #[command(after_help = after(&["compare", "measuring"], &[Exit::Limit, Exit::Slower]))]
     Compare(CompareFlags),
-    /// Rank this machine among others, and list settings that change the results
+    /// Rank this machine among others, and list settings that change its speed
     #[command(after_help = after(&["advise"], &[]))]
     Advise(AdviseFlags),
-    /// Answer whether context switches matter to a program on this machine
+    /// Estimate whether context switches matter to a program
     #[command(after_help = after(&["impact"], &[]))]
     Impact(ImpactFlags),
     /// Show where a hop's time goes
@@ -87,15 +88,14 @@ fn after(paragraphs: &[&str], more: &[Exit]) -> String {
 /// The flags of `brigade compare`.
 #[derive(Debug, Default, Args)]
 pub struct CompareFlags {
-    /// Two saved runs, baseline and candidate, or several of the baseline; with --bin, --wrap or
-    /// --args given twice, the groups and cases to run
+    /// Groups and cases to run, with --bin, --wrap or --args given twice; otherwise two saved
+    /// runs, baseline first, or all runs of the baseline
     #[arg(value_name = "RUN|CASE", num_args = 1..)]
     pub runs: Vec<String>,
-    /// Runs of the candidate: each run, such as one per host or boot, is one sample
+    /// Runs of the candidate; each run, such as one per host or boot, is one sample
     #[arg(last = true, value_name = "RUN", requires = "runs")]
     pub others: Vec<String>,
-    /// A build to compare: another brigade, or a folder of programs' binaries [default: this
-    /// brigade]
+    /// Build to compare: a brigade, or a folder of programs [default: this brigade]
     #[arg(long, value_name = "FILE")]
     pub bin: Vec<PathBuf>,
     /// Command that runs the programs, such as 'taskset -c 1' or 'LANG=C'
@@ -104,34 +104,17 @@ pub struct CompareFlags {
     /// Additional flags for the programs, such as '--tasks 50'
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Number of rounds; a round runs every case once on both sides
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub rounds: Option<u32>,
-    /// Seconds, kept to within one invocation [default: 25 for each case; none with --rounds]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub time: Option<f64>,
     /// Largest difference that does not matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
     pub margin: f64,
-    /// Exit with 4 if a case is slower, with 1 if none was compared
+    /// When to fail; also with 1 if nothing was compared
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// Format of the comparison
     #[arg(long, value_enum, default_value_t)]
     pub format: ComparisonFormat,
-    /// Seed for the order of invocations, to repeat an earlier comparison
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where to create the two results folders [default: results/ of the repository, or
-    /// brigade-results/]
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-    /// Label for the two results folders [default: CPU model and count]
-    #[arg(long, value_name = "LABEL", value_parser = label)]
-    pub name: Option<String>,
-    /// The manifest and its programs.
     #[command(flatten)]
-    pub programs: ProgramFlags,
+    pub measure: MeasureFlags,
 }
 
 impl CompareFlags {
@@ -144,9 +127,9 @@ impl CompareFlags {
 /// Verdicts that make a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// Only then
+    /// Exit with 4 if a case is slower
     Slower,
-    /// Also with 1 if a case is unresolved
+    /// Exit with 1 if a case is unresolved, too
     Unresolved,
 }
 
@@ -164,35 +147,58 @@ pub struct RunCommand {
 /// The flags of `brigade run`, which `brigade` without a subcommand takes too.
 #[derive(Debug, Args)]
 pub struct RunFlags {
-    /// Number of rounds [default: as many as there is time for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub rounds: Option<u32>,
-    /// Seconds, kept to within one invocation [default: 7 for each case, at least 30; none with
-    /// --rounds]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub time: Option<f64>,
-    /// Seed for the order of cases, to repeat an earlier run
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Where to create this run's folder [default: results/ of the repository, or brigade-results/]
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-    /// Label for this run's folder, after the date [default: CPU model and
-    /// count]
-    #[arg(long, value_name = "LABEL", value_parser = label)]
-    pub name: Option<String>,
+    #[command(flatten)]
+    pub measure: MeasureFlags,
     #[command(flatten)]
     pub show: ShowFlags,
-    /// Resume an interrupted or killed run in this folder
+    /// Resume the interrupted run in this folder
     #[arg(
         long,
         value_name = "DIR",
         conflicts_with_all = ["rounds", "time", "seed", "results", "name"]
     )]
     pub resume: Option<PathBuf>,
-    /// The manifest and its programs.
+}
+
+/// How to measure cases, and where to save the records.
+#[derive(Debug, Default, Args)]
+pub struct MeasureFlags {
+    /// Number of rounds; a round runs every case once [default: as many as fit the time]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: Option<u32>,
+    /// Start nothing after this many seconds [default: 7 per case, at least 30; comparisons: 25 per
+    /// case; with --rounds: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub time: Option<f64>,
+    /// Seed for the order of cases
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Where to create the results folder [default: results/ of the repository, or
+    /// brigade-results/]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Name of the results folder, after the date [default: CPU model and count]
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub name: Option<String>,
     #[command(flatten)]
     pub programs: ProgramFlags,
+}
+
+impl MeasureFlags {
+    /// The folder for folders of records, which can be written.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn results(&self, manifest: &Manifest) -> anyhow::Result<PathBuf> {
+        let results = self.results.clone().unwrap_or_else(|| manifest.results());
+        results::check_writable(&results)?;
+        Ok(results)
+    }
+
+    /// The seconds that were given, or `default` unless rounds were.
+    pub fn seconds(&self, default: f64) -> Option<f64> {
+        self.time.or(self.rounds.is_none().then_some(default))
+    }
 }
 
 /// What to print in addition to the first screen.
@@ -215,8 +221,7 @@ pub struct ReportFlags {
     /// Print all tables and notes instead of the first screen
     #[arg(long)]
     pub full: bool,
-    /// The manifest, which defines groups and the first screen [default: the
-    /// one in this binary]
+    /// The manifest, which defines groups and the first screen [default: the one in this binary]
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
 }
@@ -254,7 +259,7 @@ pub enum ComparisonFormat {
 /// The flags of `brigade list`.
 #[derive(Debug, Args)]
 pub struct ListFlags {
-    /// Groups, whose cases to show, or cases to explain
+    /// Groups to list, or cases to explain
     #[arg(value_name = "GROUP|CASE")]
     pub names: Vec<String>,
     #[command(flatten)]
@@ -264,7 +269,7 @@ pub struct ListFlags {
 /// The flags of `brigade check`.
 #[derive(Debug, Args)]
 pub struct CheckFlags {
-    /// Check only the cases of these groups, and these cases
+    /// Groups and cases to check [default: all]
     #[arg(value_name = "GROUP|CASE")]
     pub names: Vec<String>,
     /// The manifest and its programs.
@@ -297,8 +302,7 @@ pub struct ImpactFlags {
     /// Run this command instead, until it ends
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Run that measured the cost of a switch [default: this machine's latest in results/ of the
-    /// repository, or brigade-results/]
+    /// Run that measured the cost of switches [default: this machine's latest]
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
     /// Print JSON
@@ -312,7 +316,7 @@ pub struct ImpactFlags {
 /// The flags of `brigade trace`.
 #[derive(Debug, Args)]
 pub struct TraceFlags {
-    /// Case to trace: of a ring, or of wake-ups (brigade list tails)
+    /// Case to trace: a ring, or wake-ups (brigade list tails)
     #[arg(value_name = "CASE")]
     pub case: String,
     /// Write one lap as an SVG picture
@@ -328,11 +332,11 @@ pub struct TraceFlags {
 /// The flags of `brigade limits`.
 #[derive(Debug, Args)]
 pub struct LimitsFlags {
-    /// Show all limits for one kind of task
+    /// Show all limits of one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Threads or async for so many connections: exit with 3 if no kind fits; with --kind, print
-    /// the commands that raise its limits
+    /// Recommend threads or async for this many connections, and exit with 3 if no kind fits; with
+    /// --kind, print the commands that raise its limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,
     /// Print JSON

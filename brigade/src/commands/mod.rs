@@ -48,7 +48,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
         cli.command.unwrap_or(Command::Run(RunCommand { names: Vec::new(), flags: cli.run }));
     match command {
         Command::Run(command) => match &command.flags.resume {
-            Some(folder) => resume::resume(folder, &command.flags.programs, command.flags.show),
+            Some(folder) => {
+                resume::resume(folder, &command.flags.measure.programs, command.flags.show)
+            }
             None => run::run(&command),
         },
         Command::Report(flags) => report::show(&flags),

@@ -44,6 +44,13 @@ impl Live {
         show(&format!("{above}\x1b[?7l{}\x1b[J\x1b[?7h", lines.concat()));
     }
 
+    /// Says on a terminal without a screen what takes a while.
+    pub fn note(&self, message: &str) {
+        if self.lines == 0 && io::stderr().is_terminal() {
+            warn(message);
+        }
+    }
+
     /// Moves to the first line.
     fn above(&self) -> String {
         if self.lines > 0 { format!("\x1b[{}F", self.lines) } else { String::new() }
@@ -78,7 +85,7 @@ fn lines_of_terminal() -> Option<usize> {
     Some(if size.ws_row > 1 { size.ws_row.into() } else { 24 })
 }
 
-/// Writes text to the `--output` file, escaped likewise: it may be shown on a terminal.
+/// Writes text to a file, escaped: it may be shown on a terminal.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -97,13 +104,6 @@ pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
         warn(&format!("{}: {warning}", path.display()));
     }
     Ok(saved)
-}
-
-/// Tells somebody at a terminal what takes a while.
-pub fn note(message: &str) {
-    if io::stderr().is_terminal() {
-        warn(message);
-    }
 }
 
 /// Writes one line to standard error, after the program's name.

@@ -46,7 +46,7 @@ fn rendered(
         Format::Text => screen(report, &folder.display().to_string(), style),
         Format::Html => show::html::html(report),
         Format::Svg => show::picture::picture(report)
-            .context("the run has no case of the first screen: brigade run measures them")?,
+            .context("the run has no case of the first screen: measure them with brigade run")?,
         Format::Markdown => show::formats::markdown(report),
         Format::Json => serde_json::to_string(report)? + "\n",
         Format::Csv => show::formats::csv(report)?,
@@ -74,13 +74,18 @@ pub struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
+    /// One that reads no other runs.
+    pub fn alone(manifest: &'a Manifest, folder: &'a Path) -> Self {
+        Self { manifest, folder, others: Vec::new() }
+    }
+
     /// Reads the other runs next to this folder.
     pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
         let own = folder.canonicalize().ok();
         let others = SavedRun::alike(folder).into_iter();
         let others = others.filter(|(of, _)| own.as_ref() != Some(of));
         let others = others.map(|(_, run)| figures(manifest, &run)).collect();
-        Self { manifest, folder, others }
+        Self { others, ..Self::alone(manifest, folder) }
     }
 
     /// The report of the run; `is_running` while it goes on.
@@ -90,6 +95,11 @@ impl<'a> Reporter<'a> {
         let progress = progress(saved, is_running);
         let seconds = plan::default_seconds;
         report(self.manifest, &RunData { name, saved, progress, alike, seconds })
+    }
+
+    /// The screen of a run that goes on.
+    pub fn running(&self, saved: &SavedRun) -> String {
+        self.screen(&self.report(saved, true))
     }
 
     /// The screen of a report.
@@ -122,12 +132,12 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     }
 }
 
-/// The report of the run in this folder.
+/// The report of the run in this folder, without what other runs say about the next one.
 ///
 /// # Errors
 /// As [`output::read`].
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
-    Ok(Reporter::new(manifest, folder).report(&output::read(folder)?, false))
+    Ok(Reporter::alone(manifest, folder).report(&output::read(folder)?, false))
 }
 
 /// The report of the latest run of this machine that has figures of the first screen.

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use crate::commands::flags::{ProgramFlags, ShowFlags};
+use crate::commands::report::Reporter;
 use crate::commands::run::{Run, command_of};
 use crate::commands::session::Session;
 use crate::commands::{exit_after, output};
@@ -58,15 +59,16 @@ fn resumed(
         return Ok(exit_after(invocations));
     }
     let cases = same_cases(manifest, description)?;
-    let binaries = session.binaries(&cases)?;
-    if let Some(skipped) = session.capabilities.divide(cases.clone()).1.first() {
+    session.live.draw(|| Reporter::alone(manifest, path).running(&saved));
+    let (binaries, capabilities) = session.build(&cases)?;
+    if let Some(skipped) = capabilities.divide(cases.clone()).1.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
     let was = description.procedure.as_ref().map(|procedure| &procedure.binaries);
     same(was.unwrap_or(&BTreeMap::new()), &fingerprints(&cases, &binaries)?)?;
     same_environment(environment, &Environment::capture(manifest)?)?;
     repair_records(&mut folder, repair)?;
-    Run { manifest, cases, binaries }.finish(&mut folder, saved, show, &mut session.signals)
+    Run { manifest, cases, binaries }.finish(&mut folder, saved, show, session)
 }
 
 /// Cuts off an incomplete last line, with a warning.

@@ -1,10 +1,14 @@
 //! `brigade run`: runs every case once per round, each time in a fresh process, and saves every
 //! record.
 
+use std::mem;
+use std::path::Path;
+
 use anyhow::Context;
 use harness::cpus;
+use harness::system_files::SystemFiles;
 
-use crate::commands::flags::{RunCommand, RunFlags, ShowFlags};
+use crate::commands::flags::{MeasureFlags, RunCommand, ShowFlags};
 use crate::commands::report::{Reporter, full_text};
 use crate::commands::session::{Session, described};
 use crate::commands::{exit_after, output};
@@ -13,7 +17,6 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{Executables, fingerprints};
 use crate::measure::invoke::reference;
 use crate::measure::invoke::{Job, command, invoke};
-use crate::measure::process::Signals;
 use crate::plan::{self, Schedule};
 use crate::show::formats::markdown;
 use crate::show::html::html;
@@ -28,47 +31,45 @@ use crate::store::results::{
 /// output cannot be written. A failing program is a result, not an error.
 pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let RunCommand { names, flags } = args;
-    let mut manifest = flags.programs.manifest()?;
+    let measure = &flags.measure;
+    let mut manifest = measure.programs.manifest()?;
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
-    let results = flags.results.clone().unwrap_or_else(|| manifest.results());
-    results::check_writable(&results)?;
+    let results = measure.results(&manifest)?;
     let mut session = Session::begin(&manifest)?;
-    let (possible, _) = session.capabilities.divide(chosen.clone());
-    let binaries = session.binaries(&possible)?;
-    // Drops cases whose programs could not be built.
-    let (cases, skipped) = session.capabilities.divide(chosen);
+    // Rows have their places from the beginning.
+    let planned = described(&manifest, &chosen, names);
+    let planned = SavedRun::new(planned, Environment::of_machine(&SystemFiles::live()));
+    session.live.draw(|| Reporter::alone(&manifest, Path::new("")).running(&planned));
+    let (binaries, capabilities) = session.build(&chosen)?;
+    let (cases, skipped) = capabilities.divide(chosen);
 
     let environment = Environment::capture(&manifest)?;
-    let seed = flags.seed.unwrap_or_else(plan::random_seed);
-    let seconds = match flags.rounds {
-        None => Some(flags.time.unwrap_or_else(|| plan::default_seconds(cases.len()))),
-        Some(_) => flags.time,
-    };
+    let seed = measure.seed.unwrap_or_else(plan::random_seed);
     let mut partners = manifest.partners();
     partners.retain(|pair| pair.iter().all(|name| cases.iter().any(|case| case.name == *name)));
     let description = RunDescription {
-        rounds: flags.rounds.unwrap_or(0),
+        rounds: measure.rounds.unwrap_or(0),
         seed,
         skipped,
         procedure: Some(Procedure {
-            command: command_line(names, flags, seed),
+            command: command_line(names, measure, seed),
             flags: manifest.flags(),
-            seconds,
+            seconds: measure.seconds(plan::default_seconds(cases.len())),
             partners,
             commands: cases.iter().map(|case| command_of(&manifest, case)).collect(),
             binaries: fingerprints(&cases, &binaries)?,
         }),
         ..described(&manifest, &cases, names)
     };
-    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let label = measure.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
     // `run.json` makes a run resumable, so it is written last.
     folder.write_once(results::ENVIRONMENT, &environment)?;
     folder.write_once(results::RUN, &description)?;
     let saved = SavedRun::new(description, environment);
     let run = Run { manifest: &manifest, cases, binaries };
-    run.finish(&mut folder, saved, flags.show, &mut session.signals)
+    run.finish(&mut folder, saved, flags.show, &mut session)
 }
 
 /// A case's name and its command.
@@ -78,7 +79,7 @@ pub fn command_of(manifest: &Manifest, case: &Case) -> (String, Vec<String>) {
 }
 
 /// The command that repeats this run.
-fn command_line(names: &[String], flags: &RunFlags, seed: u64) -> Vec<String> {
+fn command_line(names: &[String], flags: &MeasureFlags, seed: u64) -> Vec<String> {
     let values = [
         ("--rounds", flags.rounds.map(|rounds| rounds.to_string())),
         ("--time", flags.time.map(|seconds| seconds.to_string())),
@@ -107,12 +108,13 @@ impl Run<'_> {
         folder: &mut Folder,
         mut saved: SavedRun,
         show: ShowFlags,
-        signals: &mut Signals,
+        session: &mut Session,
     ) -> anyhow::Result<Exit> {
         let path = folder.path().to_owned();
         // It reads earlier runs, which the loop must not.
         let reporter = Reporter::new(self.manifest, &path);
-        self.measure(folder, &mut saved, &reporter, signals)?;
+        self.measure(folder, &mut saved, &reporter, session)?;
+        let signals = &mut session.signals;
         signals.exit_on_next_stop();
         let report = reporter.report(&saved, false);
         let text = if show.full { full_text(&report) } else { reporter.screen(&report) };
@@ -131,17 +133,17 @@ impl Run<'_> {
         folder: &mut Folder,
         saved: &mut SavedRun,
         reporter: &Reporter,
-        signals: &mut Signals,
+        session: &mut Session,
     ) -> anyhow::Result<()> {
+        let (mut live, signals) = (mem::take(&mut session.live), &mut session.signals);
         let flags = self.manifest.flags();
         let mut schedule = Schedule::of(&saved.description, &saved.invocations);
-        let mut live = output::Live::default();
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             let case = self.cases[turn.case];
-            live.draw(|| reporter.screen(&reporter.report(saved, true)));
+            live.draw(|| reporter.running(saved));
             let job = Job {
                 case,
                 round: turn.round,

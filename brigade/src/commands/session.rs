@@ -1,5 +1,5 @@
-//! Set-up of every command that runs programs: the lock, signals, the machine's capabilities and
-//! the binaries.
+//! Set-up of every command that runs programs: the lock, signals, what the machine lacks, and the
+//! binaries.
 
 use std::time::SystemTime;
 
@@ -8,19 +8,21 @@ use harness::limits::{Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 
-use crate::commands::output;
+use crate::commands::output::{self, Live};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
 use crate::measure::lock::Lock;
 use crate::measure::process::Signals;
+use crate::show::screen::BUILDING;
 use crate::store::results::{self, CaseDetail, RunDescription};
 
 /// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
-    pub manifest: &'a Manifest,
-    pub capabilities: Capabilities,
+    manifest: &'a Manifest,
     pub signals: Signals,
+    /// The screen while the session lasts.
+    pub live: Live,
     _lock: Lock,
 }
 
@@ -33,19 +35,20 @@ impl<'a> Session<'a> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = Lock::take(output::warn)?;
-        output::note("looking for tools, building guests");
-        let capabilities = Capabilities::detect(manifest)?;
-        Ok(Self { manifest, capabilities, signals, _lock: lock })
+        Ok(Self { manifest, signals, live: Live::default(), _lock: lock })
     }
 
-    /// The programs of `cases`, built first.
+    /// Builds the programs of `cases`. Returns those that can run here, and why others cannot.
     ///
     /// # Errors
     /// As [`executables::executables`].
-    pub fn binaries(&mut self, cases: &[&Case]) -> anyhow::Result<Executables> {
+    pub fn build(&mut self, cases: &[&Case]) -> anyhow::Result<(Executables, Capabilities)> {
+        self.live.note(BUILDING);
+        let mut capabilities = Capabilities::detect(self.manifest)?;
         let names = cases.iter().map(|case| &*case.program).collect();
-        let Self { manifest, capabilities, signals, .. } = self;
-        executables::executables(manifest, &names, capabilities, signals)
+        let signals = &mut self.signals;
+        let binaries = executables::executables(self.manifest, &names, &mut capabilities, signals)?;
+        Ok((binaries, capabilities))
     }
 }
 

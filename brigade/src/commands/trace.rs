@@ -41,8 +41,8 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     manifest.admit(std::slice::from_ref(&flags.case));
     let case = manifest.chosen(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest)?;
-    let binaries = session.binaries(&[case])?;
-    if let Some(reason) = session.capabilities.missing_for(case) {
+    let (binaries, capabilities) = session.build(&[case])?;
+    if let Some(reason) = capabilities.missing_for(case) {
         return Err(Unavailable(reason).into());
     }
     let (mut plain, mut traces) = (Vec::new(), Vec::new());

@@ -227,7 +227,7 @@ fn next(
 /// The rows of a run's cases.
 struct Cases {
     rows: Vec<Vec<Row>>,
-    /// The names of the cases that the run is for.
+    /// The names of the cases that the run is for, with those that cannot run here.
     planned: Vec<String>,
     lost_time: Option<LostTime>,
 }
@@ -238,7 +238,8 @@ impl Cases {
         let lost_time = LostTime::from(used.iter().map(Vec::as_slice));
         let name =
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
-        let planned = run.description.cases.iter().map(name).collect();
+        let skipped = run.description.skipped.iter().map(|of| &of.case);
+        let planned = run.description.cases.iter().chain(skipped).map(name).collect();
         Self { rows: rows_of(manifest, run), planned, lost_time }
     }
 

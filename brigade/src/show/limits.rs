@@ -8,10 +8,10 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::page::{self, ABSENT, Block, Table};
-use super::quantity::{bytes, factor, figure, small_share};
+use super::quantity::{factor, figure, shown, small_share};
 use crate::judge::connections::{Choice, Pair, decide, pairs};
 use crate::judge::report::Report;
-use crate::judge::row::Row;
+use crate::judge::row::{Quantity, Row};
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -64,11 +64,11 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
             let fits = at_most(forecast).replacen('a', "A", 1);
             format!("{fits} {tasks} fit: the limit is {}.", line.limit.name)
         }
-        None if forecast.at_most => format!("It is unknown how many {tasks} fit."),
-        None => format!("No limit binds {tasks}."),
+        None if forecast.at_most => format!("No limit of {tasks} can be read."),
+        None => format!("Nothing limits {tasks}."),
     }];
     if forecast.at_most {
-        page.push(format!("Fewer may fit, since this cannot be read: {}.", unknown.join(", ")));
+        page.push(format!("Fewer may fit, because this cannot be read: {}.", unknown.join(", ")));
     }
 
     page.extend(report.tasks.zip(*memory_bytes).map(|(tasks, bytes)| {
@@ -78,7 +78,7 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     page.push(Block::Table(table(forecast)));
     for line in &forecast.limits {
         let name = short_name(line);
-        let exempt = line.limit.exempt.as_ref().map(|why| format!("{name} is no limit: {why}."));
+        let exempt = line.limit.exempt.as_ref().map(|why| format!("{name} does not apply: {why}."));
         let caveat = line.limit.caveat.as_ref().map(|caveat| format!("{name}: {caveat}."));
         page.extend(exempt.into_iter().chain(caveat).map(Block::Paragraph));
     }
@@ -249,5 +249,5 @@ fn count(number: u64) -> String {
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    if resource.is_bytes() { bytes(amount as f64) } else { count(amount) }
+    if resource.is_bytes() { shown(amount as f64, Quantity::Bytes) } else { count(amount) }
 }

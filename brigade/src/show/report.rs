@@ -2,15 +2,11 @@
 
 use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table};
-use super::quantity::{
-    Unit, estimated_bytes, estimated_duration, factor, percent, range, three_digits,
-    times as in_words,
-};
+use super::quantity::{Unit, estimate, factor, percent, range, three_digits};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
-use crate::judge::statistics::Estimate;
 
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
@@ -96,7 +92,7 @@ fn times(group: &Group) -> Table {
         let name = if row.case == before { String::new() } else { row.label.clone() };
         let operation =
             if row.measurement == "iteration" { &row.operation } else { &row.measurement };
-        let unit = Unit::of(row.figure.map_or(0.0, |of| of.value));
+        let unit = Unit::of(row.figure.map_or(0.0, |of| of.value), Quantity::Nanoseconds);
         let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
         let of = row.percentiles;
         let mut cells = vec![name, operation.clone(), estimated(row)];
@@ -128,22 +124,9 @@ pub fn estimated(row: &Row) -> String {
     row.figure.as_ref().map_or(ABSENT.to_owned(), |of| estimate(of, row.unit))
 }
 
-fn estimate(of: &Estimate, unit: Quantity) -> String {
-    match unit {
-        Quantity::Nanoseconds => estimated_duration(of),
-        Quantity::Bytes => estimated_bytes(of),
-        Quantity::Ratio => {
-            let ends = of.interval.map_or(ABSENT.to_owned(), |ends| {
-                format!("{}, {}", factor(ends.low), factor(ends.high))
-            });
-            format!("{} [{ends}]", in_words(of.value))
-        }
-    }
-}
-
 /// A group's comparisons: one case over another, or minus it.
 pub fn comparisons(group: &Group) -> Table {
-    let mut table = Table::of("one case over or minus another|[95 %]|>n");
+    let mut table = Table::of("ratios and differences|[95 %]|>n");
     for row in &group.comparisons {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
@@ -162,7 +145,7 @@ fn parts(group: &Group) -> Table {
     let mut table = Table::of(headings);
     for row in cases(&group.rows).filter(|_| !group.tails) {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
-        let unit = Unit::of(parts.elapsed_ns);
+        let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
         let time = |ns: f64| unit.show(ns);
         // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.
         let ticked = |ns: f64| match time(ns) {
@@ -198,7 +181,12 @@ fn memory(group: &Group) -> Table {
         for (index, part) in row.memory.iter().enumerate() {
             let name = if index == 0 { row.label.clone() } else { String::new() };
             let of = &part.bytes_per_task;
-            table.push(vec![name, part.name.clone(), estimated_bytes(of), of.count.to_string()]);
+            table.push(vec![
+                name,
+                part.name.clone(),
+                estimate(of, Quantity::Bytes),
+                of.count.to_string(),
+            ]);
         }
     }
     table

@@ -21,6 +21,9 @@ const MOST_ANSWERS: usize = 4;
 /// The most unusual facts on it.
 const MOST_INHERITED: usize = 2;
 
+/// What happens before the first process.
+pub const BUILDING: &str = "looking for tools, building guests";
+
 /// Columns of the bar of a run's time.
 const BAR: usize = 24;
 
@@ -112,8 +115,12 @@ fn rounds(of: &RunProgress) -> String {
     let Some(left) = of.seconds_left else { return rounds };
     let done = (of.share * BAR as f64) as usize;
     let bar = "▓".repeat(done) + &"░".repeat(BAR - done);
-    // Before the first process of a number of rounds nobody knows.
-    let left = if of.share + left > 0.0 { clock(left) + " left" } else { String::new() };
+    let left = match of.planned {
+        _ if of.share + left > 0.0 => clock(left) + " left",
+        // Before the first process of a number of rounds nobody knows.
+        Some(_) => String::new(),
+        None => BUILDING.to_owned(),
+    };
     format!("{rounds}  {bar}  {left}").trim_end().to_owned()
 }
 
@@ -294,7 +301,7 @@ fn end(report: &Report, folder: &str) -> String {
     let progress = &report.run.progress;
     let folder = terminal::line(folder);
     let next = match &report.next {
-        _ if progress.seconds_left.is_some() => String::new(),
+        _ if progress.seconds_left.is_some() => return String::new(),
         _ if !progress.is_complete && progress.resumable => {
             format!("next: brigade run --resume {folder}\n")
         }

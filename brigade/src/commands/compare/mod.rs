@@ -37,7 +37,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    let manifest = flags.programs.manifest()?;
+    let manifest = flags.measure.programs.manifest()?;
     let comparison = of_runs(&manifest, &folders, margin(flags))?;
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))

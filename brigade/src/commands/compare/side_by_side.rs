@@ -40,34 +40,35 @@ const MOST_FAILURES: usize = 3;
 /// As [`super::compare`].
 pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let variants = Variant::both(flags)?;
-    let mut manifest = flags.programs.manifest()?;
+    let measure = &flags.measure;
+    let mut manifest = measure.programs.manifest()?;
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
-    let parent = flags.results.clone().unwrap_or_else(|| manifest.results());
-    results::check_writable(&parent)?;
+    let parent = measure.results(&manifest)?;
     let mut session = Session::begin(&manifest)?;
-    let (possible, _) = session.capabilities.divide(chosen.clone());
-    let binaries = binaries(variants.each_ref(), &possible, &mut session)?;
-    let (cases, skipped) = session.capabilities.divide(chosen);
+    let (own, capabilities) = session.build(&chosen)?;
+    let (cases, skipped) = capabilities.divide(chosen);
+    let binaries = binaries(variants.each_ref(), &manifest, &cases, &own)?;
     let signals = &mut session.signals;
 
     let environment = Environment::capture(&manifest)?;
-    let label = flags.name.clone().unwrap_or_else(|| environment.label());
+    let label = measure.name.clone().unwrap_or_else(|| environment.label());
     let of_all = manifest.flags();
     let description = RunDescription {
-        rounds: flags.rounds.unwrap_or(MOST_ROUNDS),
-        seed: flags.seed.unwrap_or_else(plan::random_seed),
+        rounds: measure.rounds.unwrap_or(MOST_ROUNDS),
+        seed: measure.seed.unwrap_or_else(plan::random_seed),
         skipped: skipped.clone(),
         ..described(&manifest, &cases, &flags.runs)
     };
     let folders = folders(&parent, &label, &description, &environment)?;
+    let seconds = measure.seconds(SECONDS_FOR_A_CASE * cases.len() as f64);
     let mut measuring = Measuring {
         failures: vec![[0, 0]; cases.len()],
         cases,
         variants,
         flags: &of_all,
         rounds: description.rounds,
-        budget: budget(flags, description.cases.len()),
+        budget: Duration::try_from_secs_f64(seconds.unwrap_or(f64::MAX)).unwrap_or(Duration::MAX),
         binaries,
         folders,
         invocations: Pair::default(),
@@ -86,13 +87,6 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
     }
     let measured = crate::commands::exit_after(measuring.invocations.iter().flatten());
     Ok(exit_after(&comparison, flags, measured))
-}
-
-/// No invocation begins after this time.
-fn budget(flags: &CompareFlags, cases: usize) -> Duration {
-    let default = SECONDS_FOR_A_CASE * cases as f64;
-    let default = if flags.rounds.is_some() { f64::INFINITY } else { default };
-    Duration::try_from_secs_f64(flags.time.unwrap_or(default)).unwrap_or(Duration::MAX)
 }
 
 /// Creates a folder for each side, like a run's.
@@ -125,6 +119,7 @@ struct Measuring<'a> {
     /// Flags of every invocation, added to those of its case and side.
     flags: &'a [String],
     rounds: u32,
+    /// No invocation begins after this time.
     budget: Duration,
     binaries: Pair<Executables>,
     folders: Pair<Folder>,
@@ -294,19 +289,19 @@ fn words(flag: &str, text: &str) -> Result<Vec<String>, UsageError> {
     shlex::split(text).ok_or_else(unclosed)
 }
 
-/// The binaries of both sides for `cases`. Builds those of the manifest first if a side needs them.
+/// The binaries of both sides for `cases`; `own` are those of this brigade and its manifest.
 ///
 /// # Errors
-/// [`UsageError`] if a folder lacks a binary; otherwise if the build fails.
+/// [`UsageError`] if a folder lacks a binary.
 fn binaries(
     sides: Pair<&Variant>,
+    manifest: &Manifest,
     cases: &[&Case],
-    session: &mut Session,
+    own: &Executables,
 ) -> anyhow::Result<Pair<Executables>> {
-    let own = session.binaries(cases)?;
     let of = |side: &Variant| match &side.build {
         None => Ok(own.clone()),
-        Some(build) => executables::executables_in(build, session.manifest, cases, &own)
+        Some(build) => executables::executables_in(build, manifest, cases, own)
             .with_context(|| format!("--bin: looking for programs in {}", build.display())),
     };
     let [first, second] = sides.map(of);
