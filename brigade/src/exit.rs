@@ -47,7 +47,7 @@ impl Exit {
             Self::Done => "done",
             Self::Failed => "something failed",
             Self::Usage => "wrong flags or manifest",
-            Self::Limit => "a program refused because of a limit",
+            Self::Limit => "a limit stopped a program",
             Self::Slower => "a case is slower, with --fail-on",
             Self::Interrupted => "interrupted",
         }

@@ -93,7 +93,7 @@ struct Flags {
     #[serde(skip)]
     server: Option<String>,
 
-    /// Requests under way [default: 10, or one per connection in use]
+    /// Requests in flight [default: 10, or one per connection in use]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     #[arg(conflicts_with = "rate")]
     busy: Option<u32>,

@@ -64,7 +64,7 @@ pub struct Flags {
     #[arg(long, value_name = "N")]
     pub warmups: Option<u64>,
 
-    /// Start no iteration after this many seconds of measuring, or of warming up
+    /// Stop warming up, and then measuring, after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     #[serde(serialize_with = "as_seconds")]
     pub max_time: Option<Duration>,
@@ -81,7 +81,7 @@ pub struct Flags {
     #[arg(long)]
     pub keep_awake: bool,
 
-    /// Run this with `sh -c` while the tasks are alive, with {pid} replaced; fail if it fails
+    /// Run this shell command while the tasks are alive; {pid} stands for the process. Fail if it fails
     #[arg(long, value_name = "CMD")]
     pub command: Option<String>,
 

@@ -145,8 +145,7 @@ const MOST_WORK: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct WorkFlag {
-    /// Units of work before each send; their duration is measured before and
-    /// after the laps
+    /// Units of work before each send; a unit is timed before and after the laps
     #[arg(long, value_name = "UNITS", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MOST_WORK))]
     pub work: u64,

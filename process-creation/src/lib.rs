@@ -29,7 +29,7 @@ use harness::{Bench, Launch, Measured, Spec};
 
 use launch::{Launcher, Via};
 
-/// Time launching and joining processes, by several mechanisms.
+/// Time launching and joining processes.
 ///
 /// One iteration: launch N processes or threads that end at once, then join
 /// them. One operation is one of them. `launch` is the time until the call

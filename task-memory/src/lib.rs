@@ -44,7 +44,7 @@ use kinds::{Subject, Task, Waiting, size, stack_size};
 /// Linux.
 const PROCESS_STACK_BYTES: usize = 4 << 20;
 
-/// Read the memory of waiting tasks, part by part.
+/// Measure the memory of idle tasks, part by part.
 ///
 /// Tasks are added step by step; after each step the memory of the process and
 /// of the machine is read. One iteration adds the tasks of one step.
@@ -62,8 +62,8 @@ struct Flags {
     #[arg(long, value_name = "N")]
     from: Option<u32>,
 
-    /// Bytes that each task writes before it waits, like 400KiB: on its stack,
-    /// or in a heap block without one
+    /// Bytes that each task writes before it waits, like 400KiB: on its stack, or on the heap if it
+    /// has none
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = size)]
     touch: usize,
 

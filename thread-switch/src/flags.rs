@@ -22,8 +22,7 @@ pub struct Flags {
     #[arg(long, value_enum, default_value_t = Reach::Thread)]
     pub kind: Reach,
 
-    /// Let one thread write, then read, with pipe, socketpair or eventfd: the
-    /// same calls without a switch
+    /// Let one thread write and read: the calls of pipe, socketpair or eventfd without a switch
     #[arg(long = "self")]
     #[serde(rename = "self")]
     pub alone: bool,

@@ -16,7 +16,7 @@ const MOST_BESIDE: i64 = 1024;
 /// The longest time that a greedy task computes, in microseconds.
 const MOST_GREED: i64 = 1_000_000;
 
-/// Time how late tasks run that are due at given times.
+/// Time how late tasks run after their due time.
 ///
 /// One iteration is one wake-up: at its intended time, independent of earlier wake-ups, a timer or
 /// another thread wakes a sleeper. Its latency is the time from then until it runs.
@@ -35,12 +35,12 @@ pub struct Flags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MOST_RATE))]
     pub rate: u32,
 
-    /// Processes that only use CPU time, next to the tasks
+    /// Busy processes next to the tasks
     #[arg(long, value_name = "K", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub hogs: u32,
 
-    /// Tasks next to the sleepers, of the same runtime, that compute and rarely yield
+    /// Tasks on the same runtime that compute and rarely yield
     #[arg(long, value_name = "K", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=MOST_BESIDE))]
     pub greedy: u32,

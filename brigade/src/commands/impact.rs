@@ -101,7 +101,7 @@ fn watch(pid: u32, seconds: Duration, signals: &mut Signals) -> anyhow::Result<U
     let threads = || BTreeSet::from_iter(SystemFiles::live().names(&format!("proc/{pid}/task")));
     let counters = || {
         Counters::of_process(pid).with_context(|| {
-            format!("--pid {pid}: it ended while it was watched; use brigade impact -- COMMAND")
+            format!("--pid {pid}: the process ended; use brigade impact -- COMMAND")
         })
     };
     let counter = SwitchCounter::of_process(pid);
@@ -164,7 +164,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         let its = SavedRun::read(folder)?.environment.label();
         if its != label {
             let name = folder.display();
-            output::warn(&format!("--run {name}: it is of another machine, {its}, not {label}"));
+            output::warn(&format!("--run {name}: measured on another machine, {its}, not {label}"));
         }
     }
     folders.iter().find_map(of_run).with_context(|| {

@@ -50,7 +50,7 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
     for Group { name, question, cases, .. } in &manifest.groups {
         push(name, cases.len(), question);
     }
-    let more = "brigade list GROUP prints its cases, brigade list 'CASE' what one does.";
+    let more = "brigade list GROUP prints its cases; brigade list 'CASE' explains one.";
     format!("{}\n{}", table.text(), lines(more))
 }
 

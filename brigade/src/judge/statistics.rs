@@ -88,7 +88,7 @@ impl Estimate {
         Some(self.logarithm()?.minus(below.logarithm()?).map(f64::exp))
     }
 
-    /// This figure minus `less`, likewise.
+    /// This figure minus `less`, with the intervals combined in the same way.
     pub fn minus(self, less: Self) -> Self {
         let value = self.value - less.value;
         let interval = self.interval.zip(less.interval).map(|(of, by)| Interval {
@@ -154,7 +154,7 @@ pub fn ratio(
     Some(paired(value, &logs.0, &logs.1, confidence, rounds).map(f64::exp))
 }
 
-/// The difference of the medians of `first` and `second`, likewise, at 95 %.
+/// The difference of the medians of `first` and `second`, with an interval of 95 %.
 pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
     let value = median_of(first)? - median_of(second)?;
     Some(paired(value, first, second, CONFIDENCE, Rounds::Dependent))

@@ -16,7 +16,7 @@ use harness::trace::{RecordedSpan, Stop, Switch, Trace, Way};
 pub enum Part {
     /// The sender is on a CPU, until it leaves it or the receiver runs.
     Sending,
-    /// Likewise, while the CPU that the receiver takes next is idle.
+    /// The sender is on a CPU, and the one that the receiver takes next is idle.
     SendingToIdle,
     /// The CPU changes from one thread to the next.
     Switching,

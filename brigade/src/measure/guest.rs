@@ -179,7 +179,7 @@ fn marking(mut pid: u32) -> Result<u32, String> {
             ([child], _) => pid = *child,
             _ => {
                 let name = files.line(&format!("proc/{pid}/comm")).unwrap_or_default();
-                return Err(format!("{name} is a wrapper, which must use exec to be measured"));
+                return Err(format!("{name} is a wrapper: it must start the program with exec"));
             }
         }
     }

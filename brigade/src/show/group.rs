@@ -27,16 +27,16 @@ pub fn group_answers(group: &Group) -> Vec<String> {
 /// Which line of a table to choose.
 fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> String {
     let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
-        return format!("Keep {usual}: under no load is another clearly cheaper.");
+        return format!("Keep {usual}: no other is clearly cheaper under any load.");
     };
     let by = times(ratio.value);
     match depends {
         true => format!(
-            "It depends on the load: with {load} {usual} takes {by} as long as {better}, with another \
-             load {better} is the slower one."
+            "It depends on the load: with {load}, {usual} takes {by} as long as {better}; with another \
+             load {better} is slower."
         ),
         false => format!(
-            "Use {better}: with {load} {usual} takes {by} as long, and under no load is it clearly cheaper."
+            "Use {better}: with {load}, {usual} takes {by} as long, and it is never clearly cheaper."
         ),
     }
 }

@@ -25,7 +25,7 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         return Verdict { word: "EARLY", is_good: false, text };
     }
     let Some(lost) = run.lost_time else {
-        let text = "the run did not record what else used the CPUs.".to_owned();
+        let text = "the run did not record which programs used the CPUs.".to_owned();
         return Verdict { word: "UNKNOWN", is_good: false, text };
     };
     let share = lost.share();
@@ -34,12 +34,12 @@ pub fn verdict(run: &RunSummary) -> Verdict {
             None => Verdict {
                 word: "UNKNOWN",
                 is_good: false,
-                text: "the run did not record the use by others.".to_owned(),
+                text: "the run did not record what other programs used.".to_owned(),
             },
             Some(_) => Verdict {
                 word: "QUIET",
                 is_good: true,
-                text: format!("others used {} of the CPU time.", small_share(share)),
+                text: format!("other programs used {} of the CPU.", small_share(share)),
             },
         };
     }
@@ -54,7 +54,7 @@ pub fn verdict(run: &RunSummary) -> Verdict {
 fn causes(lost: &LostTime) -> Vec<(f64, &'static str, String)> {
     let others = lost.others.filter(|share| *share > lost.resolution).unwrap_or(0.0);
     let shares = [
-        (others, "BUSY", "others used {} of the CPU time"),
+        (others, "BUSY", "other programs used {} of the CPU"),
         (lost.stolen.unwrap_or(0.0), "STOLEN", "the hypervisor took {} of the time"),
         (lost.throttled, "THROTTLED", "a CPU quota took {} of the time"),
         (lost.stopped, "STOPPED", "signals stopped it for {} of the time"),

@@ -332,7 +332,10 @@ impl Folder {
             options.read(true).append(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
             let mut records = options.open(&file)?;
             let metadata = records.metadata()?;
-            ensure!(metadata.is_file() && metadata.nlink() == 1, "it is not a file of its own");
+            ensure!(
+                metadata.is_file() && metadata.nlink() == 1,
+                "it is a link, or not a regular file"
+            );
             let mut bytes = Vec::new();
             records.read_to_end(&mut bytes)?;
             Ok((records, bytes))
@@ -403,8 +406,7 @@ impl Folder {
         self.length += line.len() as u64;
         ensure!(
             self.is_in_place()?,
-            "{}: it was removed or replaced during the run: leave results alone while a run \
-             measures, and start a new run",
+            "{}: removed or replaced during the run: start a new run",
             appending()
         );
         Ok(())

@@ -246,8 +246,8 @@ fn a_second_run_names_the_first_and_waits_for_it() {
 fn resuming_touches_no_file_elsewhere_and_none_before_it_is_sure() {
     for (replace, says) in [
         ((|from, to| symlink(from, to).unwrap()) as fn(&Path, &Path), "resuming"),
-        (|from, to| fs::hard_link(from, to).unwrap(), "it is not a file of its own"),
-        (|_, to| mkfifo(to, Mode::S_IRWXU).unwrap(), "it is not a file of its own"),
+        (|from, to| fs::hard_link(from, to).unwrap(), "it is a link, or not a regular file"),
+        (|_, to| mkfifo(to, Mode::S_IRWXU).unwrap(), "it is a link, or not a regular file"),
         (|_, to| fs::create_dir(to).unwrap(), "resuming"),
     ] {
         let bench = killed();

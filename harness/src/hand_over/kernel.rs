@@ -56,7 +56,7 @@ fn fill(file: &File, mut bytes: &mut [u8]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes all of `bytes`, inlined likewise.
+/// Writes all of `bytes`; inlined, too.
 #[inline]
 fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {

@@ -232,9 +232,9 @@ pub enum Kind {
     Compio,
     /// Tasks of compio over pipes or socket pairs
     CompioPipe,
-    /// States of an event loop of epoll, over pipes or socket pairs
+    /// An epoll loop over pipes or socket pairs
     EpollPipe,
-    /// States of an event loop of io_uring, over pipes or socket pairs
+    /// An io_uring loop over pipes or socket pairs
     IoUringPipe,
     /// Goroutines over channels
     Goroutine,
@@ -244,7 +244,7 @@ pub enum Kind {
     Process,
     /// Pipes or socket pairs, without tasks
     Pipe,
-    /// Rings of io_uring
+    /// io_uring rings
     IoUring,
 }
 
