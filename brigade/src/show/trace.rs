@@ -100,7 +100,16 @@ impl<'a> View<'a> {
         let mut worst: Vec<&Hop> = hops.iter().collect();
         worst.sort_by_key(|hop| Reverse(hop.ns()));
         worst.truncate(if self.is_ring() { WORST } else { 2 * WORST });
-        vec![
+        let largest =
+            self.blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
+        let answer = largest.map(|part| {
+            Block::Paragraph(format!(
+                "{} of a {name}: {}.",
+                percent(part.share),
+                words(part.part)[0]
+            ))
+        });
+        let evidence = [
             Block::Heading(
                 1,
                 format!("{}: {} {name}s in {} laps", self.case, hops.len(), self.trace.laps.len()),
@@ -117,7 +126,8 @@ impl<'a> View<'a> {
             Block::Table(table),
             Block::Heading(2, format!("The worst {name}s")),
             Block::Items(worst.into_iter().map(|hop| self.reason(hop)).collect()),
-        ]
+        ];
+        answer.into_iter().chain(evidence).collect()
     }
 
     /// A hop with its cause.
