@@ -443,23 +443,19 @@ pub fn complete() {
 /// their fields.
 fn completed(command: clap::Command) -> clap::Command {
     let with_values = |arg: Arg| match arg.get_id().as_str() {
-        "names" => {
-            arg.add(ArgValueCandidates::new(|| groups().into_iter().chain(cases()).collect()))
-        }
-        "case" | "cases" => arg.add(ArgValueCandidates::new(cases)),
+        "names" => arg.add(ArgValueCandidates::new(|| candidates(true))),
+        "case" => arg.add(ArgValueCandidates::new(|| candidates(false))),
         _ => arg,
     };
     command.mut_args(with_values).mut_subcommands(|of| of.mut_args(with_values))
 }
 
-fn groups() -> Vec<CompletionCandidate> {
+/// The cases, after the groups if these are possible, too.
+fn candidates(with_groups: bool) -> Vec<CompletionCandidate> {
     let suite = Manifest::load(None).unwrap_or_default();
-    suite.groups.iter().map(|group| CompletionCandidate::new(&group.name)).collect()
-}
-
-fn cases() -> Vec<CompletionCandidate> {
-    let suite = Manifest::load(None).unwrap_or_default();
-    suite.cases.iter().map(|case| CompletionCandidate::new(&case.name)).collect()
+    let groups = suite.groups.iter().filter(|_| with_groups).map(|group| &group.name);
+    let names = groups.chain(suite.cases.iter().map(|case| &case.name));
+    names.map(CompletionCandidate::new).collect()
 }
 
 #[cfg(test)]

@@ -235,7 +235,8 @@ fn answer(
         but = ", and";
     }
     if let Some(of) = decision.by_memory {
-        let all = |row: &Row| bytes(row.figure.map_or(0.0, |of| of.value) * tasks as f64);
+        let bytes = |row: &Row| row.figure.map_or(0.0, |of| of.value) * tasks as f64;
+        let all = |row: &Row| shown(bytes(row), Quantity::Bytes);
         text += &format!("{but} they hold {} instead of {}", all(of.thread), all(of.task));
         text.extend(decision.share.map(|of| format!(", {} of the free memory", small_share(of))));
     }

@@ -1,6 +1,7 @@
 //! Figures for readers: three significant digits, in a unit that needs at most
 //! three before the decimal point.
 
+use crate::judge::report::Block;
 use crate::judge::row::{Quantity, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
@@ -110,6 +111,14 @@ pub fn factor(ratio: f64) -> String {
         0.0995..0.995 => format!("{ratio:.2}"),
         0.0009..0.0995 => format!("1/{:.0}", 1.0 / ratio),
         _ => "<1/1000".to_owned(),
+    }
+}
+
+/// A row's factor on the first screen; `None` without a figure.
+pub fn factor_of(row: &Row, block: &Block) -> Option<String> {
+    match row.case == block.reference {
+        true => Some("1".to_owned()),
+        false => row.factor.map(|ratio| factor(ratio.value)),
     }
 }
 

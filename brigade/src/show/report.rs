@@ -2,7 +2,7 @@
 
 use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table};
-use super::quantity::{Unit, estimate, factor, percent, range, three_digits};
+use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::report::{Group, Part, Report, RunSummary};
@@ -54,10 +54,7 @@ fn part(part: &Part) -> Vec<Block> {
     let mut table = Table::of(&format!("{}|median [95 %]|80 %|>×|>n", part.of));
     for block in &part.blocks {
         for row in &block.rows {
-            let factor = match row.factor {
-                _ if row.case == block.reference => "1".to_owned(),
-                of => of.map_or(ABSENT.to_owned(), |of| factor(of.value)),
-            };
+            let factor = factor_of(row, block).unwrap_or(ABSENT.to_owned());
             let label = match block.name.as_str() {
                 "" => row.label.clone(),
                 name => format!("{}, {name}", row.label),
@@ -205,12 +202,10 @@ fn notes(report: &Report) -> Vec<String> {
             let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
             notes.push(format!("{}: {}{error}", row.label, failed.join(", ")));
         }
-        match (row.count(Disturbed), row.figure) {
-            (0, _) => {}
-            (count, _) => notes.push(format!(
-                "{}: {count} stopped by a signal or throttled by a CPU quota, not used",
-                row.label
-            )),
+        let disturbed = row.count(Disturbed);
+        if disturbed > 0 {
+            let why = "stopped by a signal or throttled by a CPU quota, not used";
+            notes.push(format!("{}: {disturbed} {why}", row.label));
         }
     }
     notes

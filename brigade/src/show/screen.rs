@@ -8,7 +8,7 @@ use harness::terminal;
 
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
 use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief_ticks, factor, figure, range};
+use super::quantity::{brief_ticks, factor, factor_of, figure, range};
 use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
@@ -161,12 +161,7 @@ fn of_part(part: &Part, style: Style) -> String {
             text += &format!(" {}\n", terminal::line(&block.name));
         }
         text.extend(block.rows.iter().map(|row| {
-            let factor = match row.factor {
-                _ if row.case == block.reference => "1".to_owned(),
-                Some(of) => factor(of.value),
-                None => String::new(),
-            };
-            line(row, &factor, axis.as_ref(), style)
+            line(row, &factor_of(row, block).unwrap_or_default(), axis.as_ref(), style)
         }));
     }
     text

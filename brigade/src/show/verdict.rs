@@ -24,24 +24,15 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         let text = format!("no verdict before round {FEWEST_ROUNDS}.");
         return Verdict { word: "EARLY", is_good: false, text };
     }
-    let Some(lost) = run.lost_time else {
-        let text = "the run did not record which programs used the CPUs.".to_owned();
+    let is_known = |lost: &LostTime| lost.share() > NOTABLE || lost.others.is_some();
+    let Some(lost) = run.lost_time.filter(is_known) else {
+        let text = "the run did not record what other programs used.".to_owned();
         return Verdict { word: "UNKNOWN", is_good: false, text };
     };
     let share = lost.share();
     if share <= NOTABLE {
-        return match lost.others {
-            None => Verdict {
-                word: "UNKNOWN",
-                is_good: false,
-                text: "the run did not record what other programs used.".to_owned(),
-            },
-            Some(_) => Verdict {
-                word: "QUIET",
-                is_good: true,
-                text: format!("other programs used {} of the CPU.", small_share(share)),
-            },
-        };
+        let text = format!("other programs used {} of the CPU.", small_share(share));
+        return Verdict { word: "QUIET", is_good: true, text };
     }
     let advice = if share > UNFIT { "Do not quote these figures" } else { "Quote with care" };
     let largest = causes(&lost).into_iter().next();

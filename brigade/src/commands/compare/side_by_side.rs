@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use harness::cpus;
-use indicatif::{ProgressBar, ProgressStyle};
+use harness::terminal;
 
 use super::{exit_after, margin, print};
 use crate::commands::flags::CompareFlags;
+use crate::commands::output::Live;
 use crate::commands::session::{Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{BetweenRuns, Comparison, Design, Pair, Side};
@@ -74,7 +75,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
         invocations: Pair::default(),
         began: Instant::now(),
         cpus: cpus::allowed().unwrap_or_default(),
-        progress: progress(),
+        live: Live::default(),
     };
     measuring.measure(description.seed, signals)?;
     signals.exit_on_next_stop();
@@ -106,12 +107,6 @@ fn folders(
     Ok([folder("baseline")?, folder("candidate")?])
 }
 
-/// Shown on a terminal only; counts from 0 to 1000.
-fn progress() -> ProgressBar {
-    let style = ProgressStyle::with_template("{percent:>3} % {bar:20} {msg}");
-    ProgressBar::new(1000).with_style(style.expect("the template is well-formed"))
-}
-
 /// A comparison in progress.
 struct Measuring<'a> {
     cases: Vec<&'a Case>,
@@ -129,7 +124,7 @@ struct Measuring<'a> {
     began: Instant,
     /// The CPUs that programs may use; empty if they cannot be read.
     cpus: Vec<usize>,
-    progress: ProgressBar,
+    live: Live,
 }
 
 impl Measuring<'_> {
@@ -156,7 +151,7 @@ impl Measuring<'_> {
                 break;
             }
         }
-        self.progress.finish_and_clear();
+        self.live = Live::default();
         Ok(())
     }
 
@@ -166,8 +161,8 @@ impl Measuring<'_> {
         let case = self.cases[index];
         let spent = self.began.elapsed().div_duration_f64(self.budget);
         let done = f64::from(round - 1) / f64::from(self.rounds);
-        self.progress.set_position((1000.0 * spent.max(done)) as u64);
-        self.progress.set_message(format!("round {round}, {}", case.name));
+        let (percent, name) = (100.0 * spent.max(done), terminal::line(&case.name));
+        self.live.draw(|| format!("{percent:>3.0} % round {round}, {name}\n"));
         for side in sides {
             let Variant { wrap: under, args, .. } = &self.variants[side];
             let flags = [self.flags, args.as_slice()].concat();
