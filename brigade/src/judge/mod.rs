@@ -6,6 +6,7 @@ pub mod environment;
 pub mod impact;
 pub mod loads;
 pub mod lost_time;
+pub mod prediction;
 pub mod rank;
 pub mod report;
 pub mod row;

@@ -7,6 +7,7 @@ use super::compare::{Figures, Repeat, reference_ns};
 use super::environment::{changes, of_processes};
 use super::loads::Loads;
 use super::lost_time::LostTime;
+use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
 use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec};
@@ -169,6 +170,8 @@ pub struct Group {
     pub answers: Vec<Answer>,
     /// Whether the parts of the time answer it.
     pub parts: bool,
+    /// What requests should cost by the costs of hops.
+    pub predictions: Vec<Prediction>,
     /// Figures by load; `null` if the group has no loads.
     pub loads: Option<Loads>,
 }
@@ -416,6 +419,7 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
             comparisons: stated.comparisons.iter().filter_map(|of| cases.requested(of)).collect(),
             answers: answers(&stated.sentences, cases),
             parts: stated.parts,
+            predictions: Prediction::all(manifest, stated, |case| cases.row(case, None)),
             loads: Loads::of(manifest, stated, |case| cases.row(case, None)),
             rows: Vec::new(),
         })

@@ -64,6 +64,10 @@ pub struct Row {
     pub cpu_ns: Option<f64>,
     /// Context switches per operation, counted by the kernel.
     pub switches: Option<f64>,
+    /// Those of threads that began to wait.
+    pub sleeps: Option<f64>,
+    /// How often the one thread of a server waited for any connection, per request.
+    pub waits: Option<f64>,
     /// Where the time goes; `null` if the kernel does not report it.
     pub parts: Option<Parts>,
     /// Memory per task by part, of programs that sweep the number of tasks.
@@ -182,6 +186,8 @@ impl Row {
         };
         case.cpu_ns = median_of(&used, cpu_ns);
         case.switches = median_of(&used, switches);
+        case.sleeps = median_of(&used, |record| Some(record.switches?.voluntary_per_operation));
+        case.waits = median_of(&used, |record| record.serving?.server_waits_per_request);
         case.parts = Parts::of(&used);
         if case.operation == "process" {
             // It waits for its child, whose CPU time is not its own.

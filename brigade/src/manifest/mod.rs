@@ -15,8 +15,8 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, ReasonSpec, ScreenSpec, SentenceSpec,
-    SwitchKind, TaskKind,
+    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, PredictionSpec, ReasonSpec, ScreenSpec,
+    SentenceSpec, SwitchKind, TaskKind,
 };
 use tables::{Form, Program};
 
@@ -84,7 +84,7 @@ pub struct Group {
     /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// The names of its cases, in the order of the report; in the file with alternatives, and
-    /// without those of `lines`.
+    /// without those of `lines` and `predictions`.
     #[serde(default)]
     pub cases: Vec<String>,
     /// Cases to compare; in the file with alternatives.
@@ -105,6 +105,9 @@ pub struct Group {
     /// The lines of the table.
     #[serde(default)]
     pub lines: Vec<LineSpec>,
+    /// Servers whose cost follows from that of hops, if it does.
+    #[serde(default)]
+    pub predictions: Vec<PredictionSpec>,
 }
 
 impl Manifest {
@@ -166,6 +169,7 @@ impl Manifest {
                 return Err(place("another group has this name".to_owned()));
             }
             let lines = group.lines.iter().map(|line| &line.case);
+            let lines = lines.chain(group.predictions.iter().flat_map(PredictionSpec::lines));
             group.cases = self.expanded(group.cases.iter().chain(lines)).map_err(place)?;
         }
         for group in &mut groups {
@@ -200,7 +204,8 @@ impl Manifest {
                 }
                 let known = self.case_of(&case.program, &case.parameters());
                 let known = known.map(|known| known.name.clone());
-                names.push(known.clone().unwrap_or_else(|| case.name.clone()));
+                let name = known.clone().unwrap_or_else(|| case.name.clone());
+                names.extend((!names.contains(&name)).then_some(name));
                 self.cases.extend(known.is_none().then_some(case));
             }
         }
@@ -313,9 +318,9 @@ impl Manifest {
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
     }
 
-    /// The cases of a line of a group's table, one for each load.
-    pub fn cases_of(&self, line: &LineSpec) -> Vec<&Case> {
-        let names = expand(&line.case).unwrap_or_default();
+    /// The cases of a line with alternatives.
+    pub fn cases_of(&self, line: &str) -> Vec<&Case> {
+        let names = expand(line).unwrap_or_default();
         names.iter().filter_map(|name| self.case(name).ok()).collect()
     }
 
@@ -487,7 +492,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         }
         for group in &suite.groups {
             for line in &group.lines {
-                let found = suite.cases_of(line).len();
+                let found = suite.cases_of(&line.case).len();
                 assert_eq!(found, group.loads.len(), "{}: {}", group.name, line.text);
             }
         }

@@ -218,6 +218,29 @@ pub struct LineSpec {
     pub choice: bool,
 }
 
+/// A server and the hops that predict its cost: cases with as many alternatives, or with one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PredictionSpec {
+    /// The server.
+    pub case: String,
+    /// A server of one thread that asks for nothing.
+    pub one: String,
+    /// A ring whose one thread does the I/O of a hop.
+    pub alone: String,
+    /// A ring of threads.
+    pub thread: String,
+    /// A ring of the server's tasks, unless they are those threads.
+    pub hop: Option<String>,
+}
+
+impl PredictionSpec {
+    /// All its cases.
+    pub fn lines(&self) -> impl Iterator<Item = &String> {
+        [&self.case, &self.one, &self.alone, &self.thread].into_iter().chain(&self.hop)
+    }
+}
+
 impl SentenceSpec {
     /// Its ratio.
     pub fn ratio(&self) -> FigureSpec {

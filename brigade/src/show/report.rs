@@ -5,6 +5,7 @@ use super::page::{ABSENT, Block, Table};
 use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
+use crate::judge::prediction::Prediction;
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
 
@@ -68,7 +69,8 @@ fn part(part: &Part) -> Vec<Block> {
 
 /// A group's question and its tables.
 fn group(group: &Group) -> Vec<Block> {
-    let tables = [times(group), comparisons(group), parts(group), memory(group)];
+    let tables =
+        [times(group), comparisons(group), predictions(group), parts(group), memory(group)];
     let mut page = vec![Block::Heading(2, group.question.clone())];
     page.extend(group_answers(group).into_iter().map(Block::Paragraph));
     page.extend(group.loads.as_ref().map(|loads| Block::Table(loads_table(loads))));
@@ -130,6 +132,23 @@ pub fn comparisons(group: &Group) -> Table {
         let name = format!("{} {sign} {}", row.label, other.label);
         let n = row.figure.map_or(0, |of| of.count).to_string();
         table.push(vec![name, estimated(row), n]);
+    }
+    table
+}
+
+/// What requests should cost by the costs of hops, and what they do.
+fn predictions(group: &Group) -> Table {
+    let mut table = Table::of("prediction from hops|measured [95 %]|predicted [95 %]|off by|>n");
+    for Prediction { case, measured, predicted, ratio } in &group.predictions {
+        let off = |ratio: f64| percent(ratio - 1.0);
+        let ends = ratio.interval.map(|ends| format!("[{}, {}]", off(ends.low), off(ends.high)));
+        table.push(vec![
+            case.clone(),
+            estimate(measured, Quantity::Nanoseconds),
+            estimate(predicted, Quantity::Nanoseconds),
+            format!("{} {}", off(ratio.value), ends.unwrap_or(ABSENT.to_owned())),
+            ratio.count.to_string(),
+        ]);
     }
     table
 }

@@ -1,0 +1,103 @@
+//! Whether the cost of a request follows from that of hops.
+
+use serde::{Deserialize, Serialize};
+
+use super::row::Row;
+use super::statistics::{ByRound, CONFIDENCE, Estimate, Rounds, ratio};
+use crate::manifest::{Group, Manifest, PredictionSpec};
+
+/// What a request should cost, next to what it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Prediction {
+    /// The server's case.
+    pub case: String,
+    /// Its figure, in nanoseconds.
+    pub measured: Estimate,
+    /// The figure that hops predict, in nanoseconds.
+    pub predicted: Estimate,
+    /// The predicted divided by the measured one.
+    pub ratio: Estimate,
+}
+
+impl Prediction {
+    /// The predictions of a group; `row` finds the row of a case.
+    pub fn all<'a>(
+        manifest: &Manifest,
+        group: &Group,
+        row: impl Fn(&str) -> Option<&'a Row>,
+    ) -> Vec<Self> {
+        let of_spec = |spec: &PredictionSpec| {
+            let names = |line: &str| manifest.cases_of(line).into_iter().map(|of| of.name.clone());
+            let row = |line: &str, at: usize| row(&names(line).cycle().nth(at)?);
+            let one = |at| {
+                let [case, one] = [row(&spec.case, at)?, row(&spec.one, at)?];
+                let [alone, thread] = [row(&spec.alone, at)?, row(&spec.thread, at)?];
+                match &spec.hop {
+                    None => Self::of(case, one, alone, thread, None),
+                    Some(hop) => Self::of(case, one, alone, thread, Some(row(hop, at)?)),
+                }
+            };
+            (0..names(&spec.case).count()).filter_map(one).collect::<Vec<_>>()
+        };
+        group.predictions.iter().flat_map(of_spec).collect()
+    }
+
+    /// A request costs as much as with the server `one`, which asks for nothing, and in addition
+    /// a thread's hop for each switch of server or load, and one of the server's tasks for each
+    /// wait, both less the I/O, which is that of `one` already.
+    fn of(case: &Row, one: &Row, alone: &Row, thread: &Row, hop: Option<&Row>) -> Option<Self> {
+        let switches = case.sleeps? - one.sleeps?;
+        let waits = hop.map_or(Some(0.0), |_| case.waits)?;
+        let [alone, thread] = [alone, thread].map(Row::by_round);
+        let hop = hop.map_or_else(|| alone.clone(), Row::by_round);
+        let in_round = |(round, one): (u32, f64)| {
+            let io = alone.get(&round)?;
+            let [switch, wait] = [thread.get(&round)? - io, hop.get(&round)? - io];
+            Some((round, one + switches * switch + waits * wait))
+        };
+        let predicted: ByRound = one.by_round().into_iter().filter_map(in_round).collect();
+        Some(Self {
+            case: case.label.clone(),
+            measured: case.figure?,
+            predicted: Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?,
+            ratio: ratio(&predicted, &case.by_round(), CONFIDENCE, Rounds::Dependent)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::row::{Process, ProcessOutcome};
+
+    /// A row of this many nanoseconds in the first round, and 10 more in each later one.
+    fn row(ns: f64, sleeps: f64, waits: f64) -> Row {
+        let process = |round: u32| Process {
+            round,
+            started_at: String::new(),
+            outcome: ProcessOutcome::Used,
+            value: Some(ns + 10.0 * f64::from(round - 1)),
+        };
+        Row {
+            figure: Estimate::of(&[ns]),
+            processes: (1..=5).map(process).collect(),
+            sleeps: Some(sleeps),
+            waits: Some(waits),
+            ..Row::default()
+        }
+    }
+
+    // In the third round: 1020 + 1.5 (320 − 120) + 0.25 (220 − 120); what slows all cancels in
+    // the differences.
+    #[test]
+    fn switches_and_waits_cost_what_they_do_in_hops() {
+        let [one, alone, thread] =
+            [row(1000.0, 0.5, 0.0), row(100.0, 0.0, 0.0), row(300.0, 0.0, 0.0)];
+        let (case, hop) = (row(1000.0, 2.0, 0.25), row(200.0, 0.0, 0.0));
+        let figure = |hop| Prediction::of(&case, &one, &alone, &thread, hop).unwrap();
+        assert_eq!(figure(Some(&hop)).predicted.value, 1345.0);
+        assert_eq!(figure(None).predicted.value, 1320.0);
+        assert!((figure(None).ratio.value - 1320.0 / 1020.0).abs() < 1e-9);
+    }
+}
