@@ -1,6 +1,8 @@
 //! What a run inherits is recorded, compared, and never guessed: each test starts `brigade` under
 //! something unusual.
 
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use harness::record::{Ending, Record};
@@ -69,6 +71,56 @@ fn a_record_has_what_its_process_inherited() {
     let ended = under(secret, SHORT);
     assert!(record(&ended).inherited.contains_key("variables.LD_LIBRARY_PATH"));
     assert!(!ended.stdout.contains("alice"), "{}", ended.stdout);
+}
+
+/// Lets a command run with a time slice, if the kernel has such (Linux 6.12).
+fn with_slice(mut command: Command, ns: u64) -> Command {
+    let set = move || {
+        let mut slice = libc::sched_attr {
+            size: 48,
+            sched_policy: 0,
+            sched_flags: 0,
+            sched_nice: 0,
+            sched_priority: 0,
+            sched_runtime: ns,
+            sched_deadline: 0,
+            sched_period: 0,
+        };
+        let of = &raw mut slice;
+        // SAFETY: the kernel reads and writes 48 bytes of the structure.
+        let results = unsafe {
+            let set = libc::syscall(libc::SYS_sched_setattr, 0, of, 0);
+            [set, libc::syscall(libc::SYS_sched_getattr, 0, of, 48, 0)]
+        };
+        let is_set = results == [0, 0] && slice.sched_runtime == ns;
+        if is_set { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
+    };
+    // SAFETY: it makes two system calls.
+    unsafe { command.pre_exec(set) };
+    command
+}
+
+#[test]
+fn a_time_slice_that_was_set_is_recorded_and_compared() {
+    const NS: [u64; 2] = [100_000, 100_000_000];
+    if let Err(error) = with_slice(Command::new("true"), NS[0]).status() {
+        return contract::skip("a time slice", &error.to_string());
+    }
+    let bench = Bench::printing(RECORD);
+    for ns in NS {
+        let mut command = with_slice(Command::new(env!("CARGO_BIN_EXE_brigade")), ns);
+        command.args(SHORT.split(' '));
+        let record = record(&Ended::from(command));
+        assert_eq!(record.inherited["scheduling.slice_ns"], ns.to_string());
+        let run = ["run", "--name", &ns.to_string()];
+        let ended = Ended::from(with_slice(bench.brigade_under(&["env"], &run), ns));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let folders = bench.result_folders();
+    let [first, second] = [0, 1].map(|index| folders[index].to_str().unwrap());
+    let ended = bench.ends(&["compare", first, second]);
+    let difference = "Inherited unlike: scheduling.slice_ns: 100000 → 100000000";
+    assert!(ended.stdout.starts_with(difference), "{ended:?}");
 }
 
 #[test]
