@@ -143,8 +143,8 @@ impl Amounts {
     pub(super) fn thread() -> Self {
         let page_bytes = page_size();
         // Half of the pages of both stacks, which blocking touches; in the kernel a stack (one page
-        // if pages are larger), about 2 KiB of page tables, and 6 KiB of other objects.
-        let bytes = 5 * page_bytes / 2 + page_bytes.max(16 << 10) + (8 << 10);
+        // if pages are larger), about 2 KiB of page tables, and 5 KiB of other objects.
+        let bytes = 5 * page_bytes / 2 + page_bytes.max(16 << 10) + (7 << 10);
         // The size of the CPU's registers plus `SIGSTKSZ`.
         let signal_stack = (12_u64 << 10).next_multiple_of(page_bytes);
         // Under glibc: the two stacks and their guards.
