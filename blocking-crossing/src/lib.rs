@@ -102,11 +102,9 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
     drop(starts);
     let mut ended = Ok(());
     for (number, task) in tasks.into_iter().enumerate() {
-        let outcome = match join(number, task).await {
-            Ok(called) => called.with_context(|| format!("in task {number}")),
-            Err(panicked) => Err(panicked),
-        };
-        ended = ended.and(outcome);
+        let in_task = || format!("in task {number}");
+        let called = join(number, task).await.and_then(|called| called.with_context(in_task));
+        ended = ended.and(called);
     }
     ended.and(observed)
 }

@@ -250,9 +250,9 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     fastrand::Rng::with_seed(0).shuffle(&mut order);
     order.truncate(flags.use_of(bench.tasks() as u32)?.0);
     let (listener, address) = listen(flags.channel).context("listening")?;
-    let cpus = bench.placement().cpus();
+    let cpus = &*bench.placement().cpus;
     let (polls, own, of_server) = match cpus.split_last() {
-        Some((last, others)) if bench.placement().policy() == Policy::Spread => {
+        Some((last, others)) if bench.placement().policy == Policy::Spread => {
             (true, slice::from_ref(last), others)
         }
         _ => (false, cpus, cpus),

@@ -85,7 +85,7 @@ impl Executor {
 /// # Errors
 /// If a limit refuses the executor's threads, or a count is wrong.
 pub fn measure(executor: Executor, interface: Interface, bench: &Bench) -> anyhow::Result<()> {
-    let cpus = bench.placement().cpus().len();
+    let cpus = bench.placement().cpus.len();
     let is_native = interface == Interface::Native;
     match executor {
         Executor::LocalPool => {

@@ -16,19 +16,7 @@ const WORDS: usize = MOST / PER_WORD;
 /// An ordered list of CPU numbers, written like `0,2-3`. Numbers start at 0 and
 /// are unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuList(Vec<usize>);
-
-impl CpuList {
-    /// These CPUs.
-    pub(crate) fn of(numbers: Vec<usize>) -> Self {
-        Self(numbers)
-    }
-
-    /// The CPU numbers, in the order given.
-    pub fn numbers(&self) -> &[usize] {
-        &self.0
-    }
-}
+pub struct CpuList(pub Vec<usize>);
 
 impl FromStr for CpuList {
     type Err = String;
@@ -148,7 +136,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Vec<usize>, String> {
-        text.parse::<CpuList>().map(|list| list.numbers().to_vec())
+        text.parse::<CpuList>().map(|list| list.0)
     }
 
     #[test]

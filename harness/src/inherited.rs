@@ -294,7 +294,7 @@ fn memory_policy() -> Option<String> {
         ["default", "preferred", "bind", "interleave", "local", "preferred many", "weighted"];
     let name = names.get((mode & 0xff) as usize).copied().unwrap_or("unknown");
     let numbers = (0..most).filter(|node| nodes[node / 64] >> (node % 64) & 1 == 1);
-    let numbers = CpuList::of(numbers.collect()).to_string();
+    let numbers = CpuList(numbers.collect()).to_string();
     Some(format!("{name} {numbers}").trim_end().to_owned())
 }
 
@@ -302,7 +302,7 @@ fn memory_policy() -> Option<String> {
 /// isolated ones, and those of cpusets that are not balanced. In version 1, a cpuset is balanced by
 /// itself or with a parent.
 fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
-    let numbers = |list: &str| Some(list.trim().parse::<CpuList>().ok()?.numbers().to_vec());
+    let numbers = |list: &str| Some(list.trim().parse::<CpuList>().ok()?.0);
     let allowed = numbers(allowed?)?;
     let groups = control_groups::of_process(files, "cpuset");
     let values = |file: &str| -> Vec<String> {
@@ -318,7 +318,7 @@ fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
     let isolated = isolated.unwrap_or_default();
     let found = allowed.iter().copied().filter(|cpu| all || isolated.contains(cpu));
     let found: Vec<usize> = found.collect();
-    (allowed.len() > 1 && !found.is_empty()).then(|| CpuList::of(found).to_string())
+    (allowed.len() > 1 && !found.is_empty()).then(|| CpuList(found).to_string())
 }
 
 #[cfg(test)]

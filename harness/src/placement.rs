@@ -26,8 +26,10 @@ pub enum Policy {
 /// A policy and its CPUs.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    policy: Policy,
-    cpus: Vec<usize>,
+    /// The policy.
+    pub policy: Policy,
+    /// The CPUs that tasks may run on.
+    pub cpus: Vec<usize>,
 }
 
 impl Placement {
@@ -51,11 +53,11 @@ impl Placement {
         list: Option<&CpuList>,
         allowed: Vec<usize>,
     ) -> Result<Self, UsageError> {
-        let mut chosen = list.map_or_else(|| allowed.clone(), |list| list.numbers().to_vec());
+        let mut chosen = list.map_or(&allowed, |list| &list.0).clone();
         if let Some(cpu) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {
             return Err(UsageError(format!(
                 "--cpus: CPU {cpu} is not available to this process, which may use CPUs {}",
-                CpuList::of(allowed)
+                CpuList(allowed)
             )));
         }
         if policy == Policy::SameCpu {
@@ -65,20 +67,10 @@ impl Placement {
             return Err(UsageError(format!(
                 "--placement spread needs two CPUs or more, but this process may use only CPU {}: \
                  widen --cpus or the mask given by taskset",
-                CpuList::of(chosen)
+                CpuList(chosen)
             )));
         }
         Ok(Self { policy, cpus: chosen })
-    }
-
-    /// The policy.
-    pub fn policy(&self) -> Policy {
-        self.policy
-    }
-
-    /// The CPUs that tasks may run on.
-    pub fn cpus(&self) -> &[usize] {
-        &self.cpus
     }
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise

@@ -194,7 +194,7 @@ impl Session {
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
-        if placement.policy() == Policy::Spread && !spec.spread {
+        if placement.policy == Policy::Spread && !spec.spread {
             bail!(UsageError(
                 "--placement spread: these tasks run on one thread, are placed by an executor, or \
                  do not communicate, so no neighbours can be put on different CPUs; choose free or \
@@ -208,10 +208,10 @@ impl Session {
         }
         // An ordinary user sees the processes that it starts from now on.
         let recorder =
-            flags.trace.is_some().then(|| Recorder::open(placement.cpus())).transpose()?;
+            flags.trace.is_some().then(|| Recorder::open(&placement.cpus)).transpose()?;
         let mut spinners = vec![Spinners::hogs(spec.hogs).context("--hogs")?];
         if flags.keep_awake {
-            spinners.push(Spinners::on(placement.cpus()).context("--keep-awake")?);
+            spinners.push(Spinners::on(&placement.cpus).context("--keep-awake")?);
         }
         let [interrupted, out_of_time] =
             watch_signals().context("watching for SIGINT and SIGTERM")?;
@@ -268,7 +268,7 @@ impl Session {
 
     fn write_histogram(&self) -> anyhow::Result<()> {
         let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
-        let text = histogram::percentile_text(self.bench.findings().samples[0].histogram());
+        let text = histogram::percentile_text(&self.bench.findings().samples[0].histogram);
         file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
     }
 
@@ -303,7 +303,7 @@ impl Session {
             complete: matches!(ended_by, Ending::Iterations | Ending::MaxTime),
             ended_by,
             error: error.map(|error| format!("{error:#}")),
-            affinity: self.bench.placement().cpus().to_vec(),
+            affinity: self.bench.placement().cpus.to_vec(),
             inherited: self.inherited.clone(),
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
             measurements: findings

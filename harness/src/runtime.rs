@@ -106,8 +106,8 @@ fn multi_thread(
     placement: &Placement,
 ) -> Result<(Builder, usize), UsageError> {
     let mut builder = Builder::new_multi_thread();
-    let cpus = placement.cpus().len();
-    if placement.policy() != Policy::Spread {
+    let cpus = placement.cpus.len();
+    if placement.policy != Policy::Spread {
         return Ok((builder, workers.unwrap_or(cpus)));
     }
     if workers.is_some_and(|workers| workers != cpus) {

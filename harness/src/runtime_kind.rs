@@ -32,11 +32,6 @@ impl RuntimeKind {
     /// The runtimes of tokio.
     pub const OF_TOKIO: &[Self] = &[Self::Tokio, Self::TokioCurrentThread, Self::TokioLocal];
 
-    /// Whether it is a runtime of tokio.
-    pub fn is_tokio(self) -> bool {
-        Self::OF_TOKIO.contains(&self)
-    }
-
     /// The kind of its tasks in the limits, without I/O.
     pub fn task(self) -> Kind {
         match self {

@@ -40,7 +40,8 @@ impl Measured {
 pub struct Samples {
     measured: Measured,
     moments: Moments,
-    histogram: Histogram,
+    /// The distribution.
+    pub(crate) histogram: Histogram,
     min_ns: u64,
     max_ns: u64,
 }
@@ -82,17 +83,12 @@ impl Samples {
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.moments.count()
+        self.moments.count
     }
 
     /// Operations in all samples together.
     pub fn operations(&self) -> u64 {
         self.measured.operations * self.count()
-    }
-
-    /// The distribution.
-    pub fn histogram(&self) -> &Histogram {
-        &self.histogram
     }
 
     /// Converts to the record's form; `None` without samples. `tasks` is the
@@ -144,11 +140,6 @@ impl Moments {
         self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
-    }
-
-    /// The number of values.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// The mean in nanoseconds; `None` without values.
@@ -209,7 +200,7 @@ mod tests {
         ] {
             let mut moments = Moments::default();
             values.iter().for_each(|&value| moments.add(value));
-            assert_eq!((moments.count(), moments.mean()), (values.len() as u64, mean));
+            assert_eq!((moments.count, moments.mean()), (values.len() as u64, mean));
             let (found, expected) = (moments.stddev(), stddev.map(f64::sqrt));
             let close = |found: f64| (found - expected.expect("none")).abs() < 1e-12;
             assert!(found.map_or(expected.is_none(), close), "{values:?}: {found:?}");

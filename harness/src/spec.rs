@@ -93,6 +93,6 @@ pub struct Launch<'a> {
 impl Launch<'_> {
     /// The number of CPUs that the tasks may use.
     pub fn cpus(&self) -> usize {
-        self.placement.cpus().len()
+        self.placement.cpus.len()
     }
 }

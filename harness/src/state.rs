@@ -91,7 +91,7 @@ impl Shared {
     /// Starts to count usage: including the peers', excluding this process's spinners.
     pub(crate) fn usage_from_now(&self) -> Start {
         let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
-        Start::now(self.findings().peers.clone(), self.placement.cpus(), spinners)
+        Start::now(self.findings().peers.clone(), &self.placement.cpus, spinners)
     }
 
     /// The mark of every token if there is a load at every hop.

@@ -2,7 +2,7 @@
 //! and steal, from the kernel's files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::{array, fs};
 
 use nix::unistd::SysconfVar;
 
@@ -51,13 +51,16 @@ impl SystemLoad {
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
         let quotas = self.quotas.iter().zip(&before.quotas);
-        let used_up = quotas.map(|(after, before)| after.since(*before)).max();
+        let since = |(after, before): (&Quota, &Quota)| -> Quota {
+            array::from_fn(|index| after[index].saturating_sub(before[index]))
+        };
+        let used_up = quotas.map(since).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
             others_cpu_ns: busy_ns().and_then(others_ns),
-            throttled_ns: used_up.map(|quota| quota.throttled_ns),
-            throttled_periods: used_up.map(|quota| [quota.throttled, quota.periods]),
+            throttled_ns: used_up.map(|[throttled_ns, ..]| throttled_ns),
+            throttled_periods: used_up.map(|[_, throttled, periods]| [throttled, periods]),
         }
     }
 }
@@ -66,39 +69,24 @@ impl SystemLoad {
 /// three ticks of 10 ms.
 const LONGEST_STILL_NS: u64 = 30_000_000;
 
-/// A control group's counts of its CPU quota since it was created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Quota {
-    throttled_ns: u64,
-    throttled: u64,
-    periods: u64,
-}
+/// A control group's counts of its CPU quota since it was created: nanoseconds in which it was
+/// throttled, periods in which it was, and all periods.
+type Quota = [u64; 3];
 
-impl Quota {
-    /// Parses `cpu.stat`, of either version.
-    fn of(stat: &str) -> Option<Self> {
-        let number = |name: &str| -> Option<u64> {
-            stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-        };
-        let throttled_ns =
-            number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1000))?;
-        let (throttled, periods) = (number("nr_throttled ")?, number("nr_periods ")?);
-        Some(Self { throttled_ns, throttled, periods })
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            throttled_ns: self.throttled_ns.saturating_sub(before.throttled_ns),
-            throttled: self.throttled.saturating_sub(before.throttled),
-            periods: self.periods.saturating_sub(before.periods),
-        }
-    }
+/// Parses `cpu.stat`, of either version.
+fn quota_of(stat: &str) -> Option<Quota> {
+    let number = |name: &str| -> Option<u64> {
+        stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    };
+    let throttled_ns =
+        number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1000))?;
+    Some([throttled_ns, number("nr_throttled ")?, number("nr_periods ")?])
 }
 
 /// The quotas of this process's control groups, innermost first.
 fn quotas(files: &SystemFiles) -> Vec<Quota> {
     let groups = control_groups::of_process(files, "cpu");
-    groups.iter().filter_map(|group| Quota::of(&group.text(files, "cpu.stat")?)).collect()
+    groups.iter().filter_map(|group| quota_of(&group.text(files, "cpu.stat")?)).collect()
 }
 
 /// The kernel's two accounts of CPUs since boot, summed over them.
@@ -287,15 +275,13 @@ impl Threads {
         let numbers = names.iter().filter_map(|name| name.rsplit_once('/')?.1.parse().ok());
         let numbers: Vec<u32> = if files.is_live() { numbers.collect() } else { vec![] };
         let ran_on = |name: &String| Some(ProcessStat::read(files, name)?.cpu);
+        let allowed = numbers.iter().filter_map(|tid| cpus::of_thread(*tid).ok()).flatten();
+        let policies = numbers.iter().filter_map(|tid| Some(Scheduling::of(*tid)?.text()));
         Self {
             delay_ns,
-            allowed: numbers
-                .iter()
-                .filter_map(|tid| cpus::of_thread(*tid).ok())
-                .flatten()
-                .collect(),
+            allowed: allowed.collect(),
             ran_on: names.iter().filter_map(ran_on).collect(),
-            policies: numbers.iter().filter_map(|tid| Some(Scheduling::of(*tid)?.text())).collect(),
+            policies: policies.collect(),
             names,
         }
     }
@@ -380,14 +366,14 @@ mod tests {
         let one = "nr_periods 120\nnr_throttled 30\nthrottled_time 2500000000\n";
         let two = "usage_usec 7\nuser_usec 5\nsystem_usec 2\ncore_sched.force_idle_usec 0\n\
                    nr_periods 120\nnr_throttled 30\nthrottled_usec 2500000\nnr_bursts 0\n";
-        let quota = Some(Quota { throttled_ns: 2_500_000_000, throttled: 30, periods: 120 });
-        assert_eq!((Quota::of(one), Quota::of(two)), (quota, quota));
-        assert_eq!(Quota::of("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
+        let quota = Some([2_500_000_000, 30, 120]);
+        assert_eq!((quota_of(one), quota_of(two)), (quota, quota));
+        assert_eq!(quota_of("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
     }
 
     #[test]
     fn others_exclude_this_process_and_the_group_that_throttled_most_counts() {
-        let quota = |periods, throttled, throttled_ns| Quota { throttled_ns, throttled, periods };
+        let quota = |periods, throttled, throttled_ns| [throttled_ns, throttled, periods];
         let at = |children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),

@@ -89,8 +89,7 @@ impl Flags {
     /// [`UsageError`], with an alternative.
     pub fn check(&self, placement: &Placement) -> Result<(), UsageError> {
         let Self { via, kind, alone, .. } = *self;
-        let named = name(&via);
-        let one_cpu = placement.cpus().len() == 1;
+        let (named, one_cpu) = (name(&via), placement.cpus.len() == 1);
         let is_io = matches!(via, Via::Pipe | Via::SocketPair | Via::EventFd);
         let wrong = if kind == Reach::Process && !via.crosses_processes() {
             format!(

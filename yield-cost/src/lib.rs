@@ -71,20 +71,18 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let load = Some(flags.work.into());
-    let (tasks, switches, kind) = match flags.scenario {
-        Scenario::YieldTokioCt => (1, Some(0.0), Kind::Tokio),
-        Scenario::YieldTokioMt => (1, None, Kind::Tokio),
+    let (tasks, switches, kind, threads) = match flags.scenario {
+        Scenario::YieldTokioCt => (1, Some(0.0), Kind::Tokio, 0),
+        Scenario::YieldTokioMt => (1, None, Kind::Tokio, launch.cpus() as u64),
         Scenario::SchedYield => {
             let wrong = "--scenario sched-yield: threads yield only to others on their CPU; add \
                          --placement same-cpu";
-            ensure!(launch.placement.policy() == Policy::SameCpu, UsageError(wrong.into()));
-            (2, Some(1.0), Kind::Thread)
+            ensure!(launch.placement.policy == Policy::SameCpu, UsageError(wrong.into()));
+            (2, Some(1.0), Kind::Thread, 0)
         }
-        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), Kind::Thread),
-        _ => (1, Some(0.0), Kind::AsyncExecutor),
+        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), Kind::Thread, 0),
+        _ => (1, Some(0.0), Kind::AsyncExecutor, 0),
     };
-    let is_pool = flags.scenario == Scenario::YieldTokioMt;
-    let threads = if is_pool { launch.cpus() as u64 } else { 0 };
     Ok(Spec { tasks, switches, load, kind, threads, ..SPEC })
 }
 

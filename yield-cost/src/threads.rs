@@ -120,7 +120,7 @@ impl Drop for EndOfTurns<'_> {
 /// The laps, in the first of the threads. A lap ends when its cycles are done
 /// and it is this thread's turn again.
 fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow::Result<()> {
-    let usage = Start::now(Vec::new(), bench.placement().cpus(), Vec::new());
+    let usage = Start::now(Vec::new(), &bench.placement().cpus, Vec::new());
     let mut cycles = 0;
     for lap in bench.laps(&[block()]) {
         turns.left.store(CYCLES as i64, Relaxed);

@@ -224,7 +224,7 @@ fn online(files: &SystemFiles) -> Vec<usize> {
 
 /// The CPUs of a list such as `0-3,8`; none if it is no list.
 fn numbers(list: &str) -> Vec<usize> {
-    list.trim().parse().map_or_else(|_| Vec::new(), |list: CpuList| list.numbers().to_vec())
+    list.trim().parse().map_or_else(|_| Vec::new(), |list: CpuList| list.0)
 }
 
 /// `None` if there are none.

@@ -4,7 +4,7 @@
 //! the mutex. The C library's, which also connects processes, signals with the mutex locked, as in
 //! textbooks: a thread that is woken at once finds the mutex locked and blocks again.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ use super::{Closer, Reach, Sink, Source};
 /// The data under the mutex.
 #[derive(Default)]
 struct Slot {
-    token: Option<u8>,
-    closed: bool,
+    token: Cell<Option<u8>>,
+    closed: Cell<bool>,
 }
 
 impl Slot {
-    fn is_open_and_empty(&mut self) -> bool {
-        self.token.is_none() && !self.closed
+    fn is_open_and_empty(&self) -> bool {
+        self.token.get().is_none() && !self.closed.get()
     }
 }
 
@@ -43,14 +43,14 @@ struct MonitorSink(Arc<Monitor>);
 
 impl Source for MonitorSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
-        let waited = self.0.changed.wait_while(self.0.slot(), Slot::is_open_and_empty);
+        let waited = self.0.changed.wait_while(self.0.slot(), |slot| slot.is_open_and_empty());
         Ok(waited.unwrap_or_else(PoisonError::into_inner).token.take())
     }
 }
 
 impl Sink for MonitorSink {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        self.0.slot().token = Some(token);
+        self.0.slot().token.set(Some(token));
         self.0.changed.notify_one();
         Ok(())
     }
@@ -58,7 +58,7 @@ impl Sink for MonitorSink {
 
 impl Drop for MonitorSink {
     fn drop(&mut self) {
-        self.0.slot().closed = true;
+        self.0.slot().closed.set(true);
         self.0.changed.notify_one();
     }
 }
@@ -73,7 +73,7 @@ pub fn monitor() -> (impl Source, impl Sink) {
 struct Shared {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
     changed: UnsafeCell<libc::pthread_cond_t>,
-    slot: UnsafeCell<Slot>,
+    slot: Slot,
 }
 
 // SAFETY: the mutex and the condition variable may be shared, and the slot is
@@ -104,46 +104,29 @@ impl Shared {
         }
     }
 
-    /// Blocks for ever if a process died with the mutex locked.
-    fn locked(&self) -> Locked<'_> {
+    /// Calls `inside` with the mutex locked. Blocks for ever if a process died with it locked.
+    #[inline]
+    fn locked<R>(&self, inside: impl FnOnce(&Slot) -> R) -> R {
         // SAFETY: the mutex is initialized, and this thread has not locked it.
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
-        Locked(self)
+        let result = inside(&self.slot);
+        // SAFETY: the mutex is locked by this thread.
+        unsafe { libc::pthread_mutex_unlock(self.mutex.get()) };
+        result
     }
 
     /// Changes the slot, and wakes the source.
-    fn change(&self, change: impl FnOnce(&mut Slot)) {
-        let mut locked = self.locked();
-        change(locked.slot());
-        // SAFETY: the condition variable is initialized.
-        unsafe { libc::pthread_cond_signal(self.changed.get()) };
+    #[inline]
+    fn change(&self, change: impl FnOnce(&Slot)) {
+        self.locked(|slot| {
+            change(slot);
+            // SAFETY: the condition variable is initialized.
+            unsafe { libc::pthread_cond_signal(self.changed.get()) };
+        });
     }
 
     fn close(&self) {
-        self.change(|slot| slot.closed = true);
-    }
-}
-
-/// A monitor whose mutex is locked by this thread.
-struct Locked<'a>(&'a Shared);
-
-impl Locked<'_> {
-    fn slot(&mut self) -> &mut Slot {
-        // SAFETY: the mutex is locked by this thread.
-        unsafe { &mut *self.0.slot.get() }
-    }
-
-    fn wait(&mut self) {
-        let Shared { mutex, changed, .. } = self.0;
-        // SAFETY: both are initialized, and the mutex is locked.
-        unsafe { libc::pthread_cond_wait(changed.get(), mutex.get()) };
-    }
-}
-
-impl Drop for Locked<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the mutex is locked by this thread.
-        unsafe { libc::pthread_mutex_unlock(self.0.mutex.get()) };
+        self.change(|slot| slot.closed.set(true));
     }
 }
 
@@ -153,11 +136,14 @@ struct SharedSink(&'static Shared);
 
 impl Source for SharedSource {
     fn receive(&mut self) -> io::Result<Option<u8>> {
-        let mut locked = self.0.locked();
-        while locked.slot().is_open_and_empty() {
-            locked.wait();
-        }
-        Ok(locked.slot().token.take())
+        let Shared { mutex, changed, .. } = self.0;
+        Ok(self.0.locked(|slot| {
+            while slot.is_open_and_empty() {
+                // SAFETY: both are initialized, and the mutex is locked.
+                unsafe { libc::pthread_cond_wait(changed.get(), mutex.get()) };
+            }
+            slot.token.take()
+        }))
     }
 
     fn closer(&self) -> Option<Closer> {
@@ -168,7 +154,7 @@ impl Source for SharedSource {
 
 impl Sink for SharedSink {
     fn send(&mut self, token: u8) -> io::Result<()> {
-        self.0.change(|slot| slot.token = Some(token));
+        self.0.change(|slot| slot.token.set(Some(token)));
         Ok(())
     }
 }
@@ -188,7 +174,7 @@ pub fn shared_monitor(reach: Reach) -> io::Result<(impl Source, impl Sink)> {
         Shared {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
             changed: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
-            slot: UnsafeCell::default(),
+            slot: Slot::default(),
         },
         reach,
     )?;

@@ -21,7 +21,8 @@ pub(crate) const STANDARD_STACK_BYTES: u64 = 2 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
     tasks: u64,
-    per_task: Amounts,
+    /// The needs of one task.
+    pub per_task: Amounts,
     /// The program's fixed needs.
     fixed: Amounts,
     /// Its other threads; their needs are in the fixed ones.
@@ -67,11 +68,6 @@ impl Need {
     /// Each task also writes to this many bytes of its stack or heap.
     pub fn memory(self, bytes: u64) -> Self {
         Self { per_task: self.per_task + Amounts::memory(bytes), ..self }
-    }
-
-    /// The needs of one task.
-    pub fn per_task(&self) -> Amounts {
-        self.per_task
     }
 
     /// The total need of a resource, including what the allocator maps for threads.
