@@ -48,7 +48,7 @@ pub fn impact(impact: &Impact) -> String {
     text += &lines(&format!("The costs are from {run}."));
     text += &disturbed
         .as_ref()
-        .map_or(String::new(), |why| lines(&format!("That run was disturbed. {why}")));
+        .map_or(String::new(), |why| lines(&format!("That run was disturbed: {why}")));
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
 }
 
