@@ -186,10 +186,6 @@ impl Flags {
         };
         Err(UsageError(reason))
     }
-
-    fn workers(&self, cpus: usize) -> usize {
-        self.workers.map_or(cpus, |workers| workers as usize)
-    }
 }
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
@@ -217,7 +213,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     if matches!(flags.kind, Kind::Compio | Kind::IoUring) {
         limits::require(&Need::new(TaskKind::Compio, 1))?;
     }
-    let workers = flags.workers(launch.cpus()) as u64;
+    let workers = flags.workers.map_or(launch.cpus() as u64, u64::from);
     let (kind, threads) = match flags.kind {
         Kind::Thread => (TaskKind::ThreadTcp, 0),
         Kind::Process => (TaskKind::Process, 0),
@@ -258,13 +254,14 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         _ => (false, cpus, cpus),
     };
     let waited = place(AtomicU64::new(0), Reach::Process).context("sharing memory")?;
+    let desk = Desk { bytes, work: flags.work.work(), waited };
     let server = Server {
         listener,
         connections,
-        workers: flags.workers(of_server.len()),
+        workers: flags.workers.map_or(of_server.len(), |of| of as usize),
         stack_size: flags.stack.stack_size,
         order: order.clone(),
-        desk: Desk { bytes, work: flags.work.work(), waited },
+        desk,
     };
     io::stdout().flush().context("flushing standard output")?;
     let live = || {
@@ -283,14 +280,17 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         load.connect(&address, bench.creation().take(connections))?;
         if !bench.is_interrupted() {
             load.set_up_all()?;
-            let processes = family(process).iter().map(u32::to_string).collect::<Vec<_>>();
-            bench.findings().ledger.push(memory::with_tasks(connections as u64, &processes));
+            let processes = [vec![process], children_of(process)].concat();
+            let names = processes.iter().map(u32::to_string).collect::<Vec<_>>();
+            let mut findings = bench.findings();
+            findings.ledger.push(memory::with_tasks(connections as u64, &names));
+            findings.peers = processes;
         }
         if connections < bench.tasks() {
             return Ok(());
         }
         load.begin(order, flags.kind == Kind::One);
-        measure(flags, bench, &mut load, process, waited)
+        measure(flags, bench, &mut load, desk)
     });
     // The load has been dropped, so its connections are closed, and a server ends.
     let ended = end(child, bench, flags.server.is_some(), measured.is_ok());
@@ -364,25 +364,13 @@ fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The processes of a server.
-fn family(server: u32) -> Vec<u32> {
-    [vec![server], children_of(server)].concat()
-}
-
 /// Runs all rounds.
-fn measure(
-    flags: &Flags,
-    bench: &Bench,
-    load: &mut Load,
-    server: u32,
-    waited: &AtomicU64,
-) -> anyhow::Result<()> {
+fn measure(flags: &Flags, bench: &Bench, load: &mut Load, desk: Desk) -> anyhow::Result<()> {
     if flags.rate.is_some() {
         clock::be_punctual()?;
     }
     let (_, busy) = flags.use_of(bench.tasks() as u32)?;
-    bench.findings().peers = family(server);
-    let now = || (Counters::own(), clock::now(), waited.load(Relaxed));
+    let now = || (Counters::own(), clock::now(), desk.waited.load(Relaxed));
     for round in bench.rounds(flags.rate) {
         let (own, begun_ns, waited) = now();
         (load.looks, load.empty_looks) = (0, 0);
