@@ -93,12 +93,9 @@ impl Environment {
     /// The model, such as `AMD EPYC family 25 model 17`.
     fn cpu(&self) -> String {
         let [family, number] = ["family", "model_number"].map(|of| format!("processor.{of}"));
-        match (self.get(&family), self.get(&number)) {
-            (Some(family), Some(number)) => {
-                format!("{} family {family} model {number}", self.model())
-            }
-            _ => self.model().to_owned(),
-        }
+        let known = self.get(&family).zip(self.get(&number));
+        let known = known.map(|(family, number)| format!(" family {family} model {number}"));
+        self.model().to_owned() + &known.unwrap_or_default()
     }
 
     /// The number of CPUs, and how many of them this process could use, if
@@ -238,13 +235,9 @@ pub fn of_processes(run: &SavedRun) -> Environment {
         environment.set(name, Some(all.join("; ")));
     }
     if let Some(cpus) = environment.get("process.unbalanced_cpus").map(str::to_owned) {
-        let ran_on: Vec<String> = ran_on.iter().map(ToString::to_string).collect();
-        let ran_on = if ran_on.is_empty() {
-            String::new()
-        } else {
-            format!(" (all ran on {})", ran_on.join(","))
-        };
-        environment.set("process.unbalanced_cpus", Some(cpus + &ran_on));
+        let ran_on = ran_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let note = if ran_on.is_empty() { ran_on } else { format!(" (all ran on {ran_on})") };
+        environment.set("process.unbalanced_cpus", Some(cpus + &note));
     }
     environment
 }
@@ -343,15 +336,15 @@ fn begins_with_any(name: &str, names: &[&str]) -> bool {
 /// The difference between two kinds of CPU in one line, if both are known.
 pub fn different_cpus(differences: &[Difference]) -> Option<String> {
     let known = differences.iter().filter(|of| of.is_of_cpus() && !of.values.contains(&None));
-    let lines: Vec<String> = known.map(Difference::line).collect();
-    (!lines.is_empty()).then(|| format!("different CPUs: {}", lines.join(", ")))
+    let lines = join(known.map(|of| Some(of.line())));
+    (!lines.is_empty()).then(|| format!("different CPUs: {lines}"))
 }
 
 /// All differences between inherited facts in one line.
 pub fn inherited_otherwise(differences: &[Difference]) -> Option<String> {
     let inherited = differences.iter().filter(|of| is_inherited(&of.name));
-    let lines: Vec<String> = inherited.map(Difference::line).collect();
-    (!lines.is_empty()).then(|| format!("Inherited unlike: {}.", lines.join(", ")))
+    let lines = join(inherited.map(|of| Some(of.line())));
+    (!lines.is_empty()).then(|| format!("Inherited unlike: {lines}."))
 }
 
 /// All other differences, one line each.
