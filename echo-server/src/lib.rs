@@ -279,7 +279,8 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         let mut load = Load::new(bytes, polls)?;
         load.connect(&address, bench.creation().take(connections))?;
         if !bench.is_interrupted() {
-            load.set_up_all()?;
+            // What opened a connection has answered its first message, and its task answers this one.
+            (0..connections).try_for_each(|number| load.set_up(number))?;
             let processes = [vec![process], children_of(process)].concat();
             let names = processes.iter().map(u32::to_string).collect::<Vec<_>>();
             let mut findings = bench.findings();

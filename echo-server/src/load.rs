@@ -102,14 +102,8 @@ impl Load {
         Ok(())
     }
 
-    /// Proves that each connection is served: what opened it has answered its first message, and
-    /// its task answers this one.
-    pub fn set_up_all(&mut self) -> anyhow::Result<()> {
-        (0..self.connections.len()).try_for_each(|number| self.set_up(number))
-    }
-
     /// Has a message that is no request answered.
-    fn set_up(&mut self, number: usize) -> anyhow::Result<()> {
+    pub fn set_up(&mut self, number: usize) -> anyhow::Result<()> {
         self.send(number)?;
         self.answered.clear();
         while self.answered.is_empty() {
@@ -208,7 +202,7 @@ impl Load {
         let of = &mut self.connections[number];
         fill(&mut self.message, number, of.request);
         of.received = 0;
-        (&of.socket).write_all(&self.message).with_context(|| lost(number))
+        (&of.socket).write_all(&self.message).with_context(|| format!("connection {number} failed"))
     }
 
     /// Waits for answers, until `until_ns` if that is given, and verifies them. Those that are
@@ -247,7 +241,7 @@ impl Load {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             read => read,
         };
-        let bytes = bytes.with_context(|| lost(number))?;
+        let bytes = bytes.with_context(|| format!("connection {number} failed"))?;
         fill(&mut self.message, number, of.request);
         ensure!(
             self.message.get(of.received..of.received + bytes) == Some(&self.answer[..bytes]),
@@ -256,10 +250,6 @@ impl Load {
         of.received += bytes;
         Ok(of.received == self.message.len())
     }
-}
-
-fn lost(number: usize) -> String {
-    format!("connection {number} failed")
 }
 
 /// Writes the message of a connection's request: no two are equal, up to the length. Those with
