@@ -25,8 +25,9 @@ fn can(script: &str) -> bool {
 
 /// `brigade` with these words, started by a script.
 fn under(script: &str, words: &str) -> Ended {
-    let mut command = Command::new("sh");
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brigade")]);
+    // A job in the background ignores SIGINT.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_brigade")]);
     command.args(words.split(' '));
     Ended::from(command)
 }
