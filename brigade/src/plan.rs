@@ -149,11 +149,8 @@ impl Schedule {
     /// About how long the rest takes.
     pub fn time_left(&self) -> Duration {
         let share = self.share();
-        let all = self.time.unwrap_or_else(|| match share > 0.0 {
-            true => self.spent.div_f64(share),
-            false => Duration::ZERO,
-        });
-        all.mul_f64(1.0 - share)
+        let all = if share > 0.0 { self.spent.div_f64(share) } else { Duration::ZERO };
+        self.time.unwrap_or(all).mul_f64(1.0 - share)
     }
 }
 

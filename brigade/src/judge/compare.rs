@@ -327,32 +327,20 @@ impl Repeat {
 /// The largest ratio between figures of one case in two runs of one build, by case; each set of
 /// runs is of one build.
 pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
-    let mut largest = BTreeMap::new();
+    let mut largest = BTreeMap::<&str, f64>::new();
     for runs in sets {
-        let runs: Vec<&Figures> = runs.iter().collect();
-        for (case, first, second) in differences(&runs) {
-            let ratio = (second.value / first.value).ln().abs().exp();
-            let known = largest.entry(case).or_insert(ratio);
-            *known = ratio.max(*known);
+        for (at, first) in runs.iter().enumerate() {
+            for second in &runs[at + 1..] {
+                for (case, of) in first {
+                    let Some(other) = second.get(case) else { continue };
+                    let ratio = (other.value / of.value).ln().abs().exp();
+                    let known = largest.entry(case).or_insert(ratio);
+                    *known = ratio.max(*known);
+                }
+            }
         }
     }
     largest
-}
-
-/// The figures of each case in each pair of runs with it.
-fn differences<'a>(
-    runs: &[&'a Figures],
-) -> impl Iterator<Item = (&'a str, &'a Estimate, &'a Estimate)> {
-    let pairs = runs
-        .iter()
-        .enumerate()
-        .flat_map(|(at, first)| runs[at + 1..].iter().map(move |second| (*first, *second)));
-    pairs.flat_map(|(first, second)| {
-        let both = |(case, of): (&'a String, &'a Estimate)| {
-            Some((String::as_str(case), of, second.get(case)?))
-        };
-        first.iter().filter_map(both)
-    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::lost_time::LostTime;
 use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
-use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec};
+use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, tables};
 use crate::store::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
@@ -122,17 +122,8 @@ pub struct Part {
     pub blocks: Vec<Block>,
 }
 
-/// Rows of the first screen, with factors to one of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Block {
-    /// What the rows have in common; empty if the heading says it.
-    pub name: String,
-    /// The case to which the factors refer.
-    pub reference: String,
-    /// The rows, including those without a figure yet.
-    pub rows: Vec<Row>,
-}
+/// Rows with factors to one of them.
+pub type Block = tables::Block<Row>;
 
 /// A sentence about a ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -249,10 +240,7 @@ impl Cases {
     /// The row of a case, or of one of its measurements.
     fn row(&self, case: &str, measurement: Option<&str>) -> Option<&Row> {
         let rows = self.rows.iter().find(|rows| rows[0].case == case)?;
-        match measurement {
-            None => rows.first(),
-            Some(name) => rows.iter().find(|row| row.measurement == name),
-        }
+        rows.iter().find(|row| measurement.is_none_or(|name| row.measurement == name))
     }
 
     /// A request's row: a figure, a ratio or a difference.
@@ -279,15 +267,20 @@ impl Cases {
         })
     }
 
+    /// A case over another one.
+    fn ratio(&self, case: &str, over: &str) -> Option<Row> {
+        let (case, over) = (case.to_owned(), Some(over.to_owned()));
+        self.requested(&FigureSpec { case, over, ..FigureSpec::default() })
+    }
+
     /// Whether the run shows this reason of a sentence about `case`.
     fn hold(&self, reason: &ReasonSpec, case: &str) -> bool {
-        let case = reason.case.as_deref().unwrap_or(case).to_owned();
-        if reason.over.is_none() {
-            let parts = self.row(&case, None).and_then(|row| row.parts);
+        let case = reason.case.as_deref().unwrap_or(case);
+        let Some(over) = &reason.over else {
+            let parts = self.row(case, None).and_then(|row| row.parts);
             return parts.and_then(|of| of.idle_entries).is_some_and(|count| count >= ASLEEP);
-        }
-        let ratio = FigureSpec { case, over: reason.over.clone(), ..FigureSpec::default() };
-        let interval = self.requested(&ratio).and_then(|row| row.figure?.interval);
+        };
+        let interval = self.ratio(case, over).and_then(|row| row.figure?.interval);
         interval.is_some_and(|ends| ends.low >= REASON)
     }
 
@@ -372,7 +365,7 @@ const ASLEEP: f64 = 0.25;
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
     let mut is_below = false;
     let answers = sentences.iter().filter_map(|of| {
-        let row = cases.requested(&of.ratio())?;
+        let row = cases.ratio(&of.case, &of.over)?;
         let ratio = row.figure?;
         let ends = ratio.interval?;
         let mut surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
@@ -397,16 +390,15 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group.
 fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
-    let group_of = |case: &str| {
-        let details = run.description.details.iter();
-        let mut named = details.filter(|of| {
-            case_of(manifest, run, &of.case).map_or(of.case == case, |known| known.name == case)
+    let group_of = |case: &String| {
+        let details = run.description.details.iter().filter(|of| {
+            case_of(manifest, run, &of.case).map_or(&of.case, |known| &known.name) == case
         });
-        let recorded = named.find_map(|detail| detail.group.clone());
-        let is_known = |name: &String| manifest.groups.iter().any(|group| group.name == *name);
-        let stated =
-            || manifest.groups.iter().find(|group| group.cases.iter().any(|of| of == case));
-        recorded.filter(is_known).or_else(|| Some(stated()?.name.clone())).unwrap_or_default()
+        let recorded = details.filter_map(|detail| detail.group.as_ref()).next();
+        let known = |is: &dyn Fn(&&GroupSpec) -> bool| manifest.groups.iter().find(is);
+        let recorded = recorded.and_then(|name| known(&|group| group.name == *name));
+        let group = recorded.or_else(|| known(&|group| group.cases.contains(case)));
+        group.map_or("", |group| &group.name)
     };
     let mut groups: Vec<Group> = manifest
         .groups

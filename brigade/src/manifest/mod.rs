@@ -173,20 +173,21 @@ impl Manifest {
             group.cases = self.expanded(group.cases.iter().chain(lines)).map_err(place)?;
         }
         for group in &mut groups {
-            let pairs = group.comparisons.iter().map(paired);
-            let pairs: Result<Vec<_>, String> = pairs.collect();
-            group.comparisons = pairs
-                .and_then(|pairs| self.resolved(pairs.concat()))
-                .map_err(|reason| format!("group '{}': comparisons: {reason}", group.name))?;
+            let place = |reason| format!("group '{}': comparisons: {reason}", group.name);
+            let rows = group.comparisons.iter().map(paired).collect::<Result<Vec<_>, _>>();
+            group.comparisons = rows.map_err(place)?.concat();
+            for FigureSpec { case, over, minus, .. } in &mut group.comparisons {
+                for name in [case].into_iter().chain(over).chain(minus) {
+                    *name = self.case(name).map_err(place)?.name.clone();
+                }
+            }
         }
         self.groups = groups;
-        self.stated().try_for_each(|(table, name)| {
-            let known = || self.cases.iter().map(|case| &case.name);
-            let is_known = known().any(|known| known == name);
-            is_known
-                .then_some(())
-                .ok_or_else(|| format!("{table}: {}", unknown("case", name, known())))
-        })
+        let known = || self.cases.iter().map(|case| &case.name);
+        match self.stated().find(|(_, name)| !known().any(|known| known == *name)) {
+            None => Ok(()),
+            Some((table, name)) => Err(format!("{table}: {}", unknown("case", name, known()))),
+        }
     }
 
     /// The names of the cases of these lines, which become cases of the manifest.
@@ -223,13 +224,6 @@ impl Manifest {
             case.check = words(known.check.as_deref().unwrap_or(case::CHECK));
         }
         Ok(case)
-    }
-
-    fn resolved(&self, mut rows: Vec<FigureSpec>) -> Result<Vec<FigureSpec>, String> {
-        for name in rows.iter_mut().flat_map(FigureSpec::cases_mut) {
-            *name = self.case(name)?.name.clone();
-        }
-        Ok(rows)
     }
 
     /// The cases that rows and plans name, each with its table.

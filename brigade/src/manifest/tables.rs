@@ -131,10 +131,6 @@ impl FigureSpec {
     pub fn other(&self) -> Option<&str> {
         self.over.as_deref().or(self.minus.as_deref())
     }
-
-    pub(super) fn cases_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        [&mut self.case].into_iter().chain(&mut self.over).chain(&mut self.minus)
-    }
 }
 
 /// A part of the first screen: one activity and its costs.
@@ -146,20 +142,21 @@ pub struct ScreenSpec {
     /// What one figure measures, such as `one hop`.
     pub of: String,
     /// Blocks of rows that are compared with one another.
-    pub blocks: Vec<BlockSpec>,
+    pub blocks: Vec<Block<FigureSpec>>,
 }
 
-/// Rows of the first screen that are divided by one of them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// Rows of the first screen that are divided by one of them, in the manifest and in a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Block"))]
 #[serde(deny_unknown_fields)]
-pub struct BlockSpec {
+pub struct Block<R> {
     /// What the rows have in common; empty if the heading says it.
     #[serde(default)]
     pub name: String,
     /// The case that the others are divided by.
     pub reference: String,
-    /// The rows.
-    pub rows: Vec<FigureSpec>,
+    /// The rows, including those without a figure yet.
+    pub rows: Vec<R>,
 }
 
 /// A sentence of the first screen about a ratio.
@@ -238,14 +235,6 @@ impl PredictionSpec {
     /// All its cases.
     pub fn lines(&self) -> impl Iterator<Item = &String> {
         [&self.case, &self.one, &self.alone, &self.thread].into_iter().chain(&self.hop)
-    }
-}
-
-impl SentenceSpec {
-    /// Its ratio.
-    pub fn ratio(&self) -> FigureSpec {
-        let (case, over) = (self.case.clone(), Some(self.over.clone()));
-        FigureSpec { case, over, ..FigureSpec::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use harness::system_files::{SystemFiles, recordable};
 
 use crate::manifest::tables::{Source, Tool};
 use crate::manifest::{Case, Manifest};
-use crate::measure::process;
+use crate::measure::process::{self, LONGEST_ANSWER};
 use crate::store::results::Skipped;
 
 /// Why programs outside this binary cannot run if their sources could not be unpacked.
@@ -92,7 +92,7 @@ pub fn prebuilt(guests: &Path, name: &str) -> Option<PathBuf> {
 fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
     let (name, arguments) = tool.command.split_first()?;
     let mut command = Command::new(name);
-    let output = match process::ask(command.args(arguments).current_dir(folder)) {
+    let output = match process::ask(command.args(arguments).current_dir(folder), LONGEST_ANSWER) {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
             let command = tool.command.join(" ");

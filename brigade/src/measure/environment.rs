@@ -10,7 +10,7 @@ use harness::inherited::inherited_by_children;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
-use crate::measure::process;
+use crate::measure::process::{self, LONGEST_ANSWER};
 use crate::store::results::Environment;
 
 /// The versions of the crates in this binary.
@@ -369,7 +369,8 @@ fn crate_versions(lock: &str, name: &str) -> Option<String> {
 fn output(directory: &Path, command: &[String]) -> Option<String> {
     let (program, arguments) = command.split_first()?;
     let mut command = Command::new(program);
-    let output = process::ask(command.args(arguments).current_dir(directory)).ok()?;
+    let output =
+        process::ask(command.args(arguments).current_dir(directory), LONGEST_ANSWER).ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
 }

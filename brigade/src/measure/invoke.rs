@@ -288,15 +288,16 @@ pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
         }
         Cause::Flooded => {
             let most = STDOUT_BOUND >> 20;
-            let why = format!("was killed: its standard output exceeded {most} MiB");
-            (Outcome::Failed, Some(why))
+            failed(&format!("was killed: its standard output exceeded {most} MiB"))
         }
-        Cause::Stopped if interrupted => {
-            (Outcome::Failed, Some("was interrupted together with the run".to_owned()))
-        }
+        Cause::Stopped if interrupted => failed("was interrupted together with the run"),
         Cause::Stopped | Cause::Itself => judge_status(ended, &record, whereabouts),
     };
     Classified { outcome, interrupted, error, record: record.ok() }
+}
+
+fn failed(why: &str) -> (Outcome, Option<String>) {
+    (Outcome::Failed, Some(why.to_owned()))
 }
 
 /// Judges a process that ended without the runner.
@@ -309,11 +310,8 @@ fn judge_status(
     if code == Some(Exit::Done.code().into()) {
         return match record {
             Ok(record) if record.complete => (Outcome::Measured, None),
-            Ok(_) => (
-                Outcome::Failed,
-                Some("exited with 0, but its record is marked incomplete".to_owned()),
-            ),
-            Err(reason) => (Outcome::Failed, Some(reason.clone())),
+            Ok(_) => failed("exited with 0, but its record is marked incomplete"),
+            Err(reason) => failed(reason),
         };
     }
     let refused = code == Some(Exit::Limit.code().into());
@@ -325,13 +323,12 @@ fn judge_status(
 }
 
 fn how_it_ended(ended: &Ended) -> String {
-    match (ended.status.code(), ended.status.signal()) {
+    let signal = ended.status.signal().map(Signal::try_from);
+    match (ended.status.code(), signal) {
         (Some(code), _) => format!("exited with {code}"),
-        (None, Some(number)) => match Signal::try_from(number) {
-            Ok(signal) => format!("ended by {signal}"),
-            Err(_) => format!("ended by signal {number}"),
-        },
-        (None, None) => "ended in an unknown way".to_owned(),
+        (_, Some(Ok(signal))) => format!("ended by {signal}"),
+        // A real-time signal, which has no name.
+        _ => format!("ended: {}", ended.status),
     }
 }
 
@@ -361,12 +358,9 @@ const BATCH: u32 = 16;
 /// the measurement; the run continues.
 pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
     let cpu = *cpus.get(index.checked_rem(cpus.len())?)?;
-    // On a separate thread, so that the runner's affinity, which children
-    // inherit, does not change.
-    thread::scope(|scope| {
-        let worker = thread::Builder::new().spawn_scoped(scope, || on(cpu)).ok()?;
-        worker.join().ok().flatten()
-    })
+    // On a separate thread, so that the runner's affinity, which children inherit, does not change.
+    let worker = thread::Builder::new().spawn(move || on(cpu)).ok()?;
+    worker.join().ok()?
 }
 
 fn on(cpu: usize) -> Option<Reference> {

@@ -2,7 +2,6 @@
 //! is a `flock`, which the kernel releases when its holder dies. Its file is never removed: two
 //! processes could then lock two files with the same name.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -33,7 +32,7 @@ impl Lock {
     /// # Errors
     /// If the file cannot be used.
     pub fn take(waiting: impl FnOnce(&str)) -> anyhow::Result<Self> {
-        let path = path(std::env::var_os(VARIABLE));
+        let path = path();
         Self::take_at(&path, waiting).with_context(|| {
             format!("taking the lock {}: name another file with {VARIABLE}=PATH", path.display())
         })
@@ -54,8 +53,8 @@ impl Lock {
     }
 }
 
-fn path(named: Option<OsString>) -> PathBuf {
-    if let Some(path) = named.filter(|path| !path.is_empty()) {
+fn path() -> PathBuf {
+    if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         return path.into();
     }
     // By the mode instead of an attempt, so that root and others use the same file.
@@ -96,16 +95,4 @@ fn holder(file: &File) -> Option<String> {
         })?;
     let name = SystemFiles::live().line(&format!("proc/{pid}/comm"))?;
     Some(format!("process {pid} ({name})"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_variable_names_the_file_and_an_empty_one_names_none() {
-        assert_eq!(path(Some("/x/y".into())), Path::new("/x/y"));
-        assert_eq!(path(Some("".into())), path(None));
-        assert_eq!(path(None).file_name().unwrap(), FILE_NAME);
-    }
 }

@@ -34,7 +34,7 @@ pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
 const STDERR_BOUND: usize = 4 * 1024;
 
 /// How long a tool may take to print its version.
-const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+pub const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
 /// How often to check whether a tool has ended, in milliseconds.
 const LOOK_MILLIS: u8 = 10;
@@ -109,11 +109,7 @@ pub fn run(
 ///
 /// # Errors
 /// If it cannot be started, and of kind `TimedOut` if it has not ended in time.
-pub fn ask(command: &mut Command) -> io::Result<Ended> {
-    ask_for(command, LONGEST_ANSWER)
-}
-
-fn ask_for(command: &mut Command, patience: Duration) -> io::Result<Ended> {
+pub fn ask(command: &mut Command, patience: Duration) -> io::Result<Ended> {
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     let ended = Running::start(command, Some(patience))?.wait(None, None)?;
     let error = || format!("it did not end in {} s", patience.as_secs());
@@ -467,8 +463,7 @@ mod tests {
 
     #[test]
     fn a_tool_answers_or_is_killed() {
-        let ask =
-            |script| ask_for(Command::new("sh").args(["-c", script]), Duration::from_millis(300));
+        let ask = |script| ask(Command::new("sh").args(["-c", script]), Duration::from_millis(300));
         let answer = ask("echo 1.2; echo no home >&2; exit 3").unwrap();
         assert_eq!((&*answer.stdout, &*answer.stderr), (&b"1.2\n"[..], &b"no home\n"[..]));
         assert_eq!(answer.status.code(), Some(3));

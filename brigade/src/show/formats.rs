@@ -60,20 +60,22 @@ pub fn escape(text: &str) -> String {
     let text = terminal::line(text);
     let mut escaped = String::with_capacity(text.len());
     let mut before = '\n';
+    // A number before a dot and a space begins an item of a list.
+    let is_item = |at: usize| {
+        let is_number = at > 0 && text[..at].bytes().all(|byte| byte.is_ascii_digit());
+        is_number && text[at + 1..].chars().next().is_none_or(char::is_whitespace)
+    };
     for (index, c) in text.char_indices() {
-        let is_first = index == 0;
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '\\' | '`' | '*' | '_' | '~' | '|' => escaped.extend(['\\', c]),
-            '#' | '+' | '-' | '=' if is_first => escaped.extend(['\\', c]),
+            '#' | '+' | '-' | '=' if index == 0 => escaped.extend(['\\', c]),
             '(' | '[' if before == ']' => escaped.extend(['\\', c]),
             ':' if before == ']' && text.starts_with('[') => escaped.extend(['\\', c]),
             '/' if before == ':' => escaped.extend(['\\', c]),
-            '.' | ')' if is_number(&text[..index]) && ends_word(&text[index + 1..]) => {
-                escaped.extend(['\\', c]);
-            }
+            '.' | ')' if is_item(index) => escaped.extend(['\\', c]),
             '.' if text[..index].to_ascii_lowercase().ends_with("www") => escaped.push_str("\\."),
             '@' => escaped.push_str("&#64;"),
             c => escaped.push(c),
@@ -81,14 +83,6 @@ pub fn escape(text: &str) -> String {
         before = c;
     }
     escaped
-}
-
-fn ends_word(rest: &str) -> bool {
-    rest.chars().next().is_none_or(char::is_whitespace)
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The columns of CSV.

@@ -1,6 +1,8 @@
 //! A page: a report before it becomes text or Markdown, the layout of tables, and a page as plain
 //! text.
 
+use std::iter;
+
 use harness::terminal;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
@@ -62,8 +64,9 @@ pub fn text(page: &[Block]) -> String {
 /// A table of cells of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The headings, and whether figures are below, which are right-aligned.
-    columns: Vec<(String, bool)>,
+    headings: Vec<String>,
+    /// Whether each column is of figures, which are right-aligned.
+    right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
@@ -71,13 +74,17 @@ impl Table {
     /// An empty table with headings separated by `|`. Headings of figures begin
     /// with `>`.
     pub fn of(headings: &str) -> Self {
-        let column = |of: &str| (of.trim_start_matches('>').to_owned(), of.starts_with('>'));
-        Self { columns: headings.split('|').map(column).collect(), rows: Vec::new() }
+        let headings = || headings.split('|');
+        Self {
+            headings: headings().map(|of| of.trim_start_matches('>').to_owned()).collect(),
+            right: headings().map(|of| of.starts_with('>')).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// The headings, and whether their columns are right-aligned.
     pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.columns.iter().map(|(heading, right)| (heading.as_str(), *right))
+        self.headings.iter().map(String::as_str).zip(self.right.iter().copied())
     }
 
     pub fn rows(&self) -> &[Vec<String>] {
@@ -86,7 +93,7 @@ impl Table {
 
     /// Adds a row, with one cell per column.
     pub fn push(&mut self, row: Vec<String>) {
-        debug_assert_eq!(row.len(), self.columns.len());
+        debug_assert_eq!(row.len(), self.right.len());
         self.rows.push(row);
     }
 
@@ -99,21 +106,19 @@ impl Table {
     /// and a long name gets a separate line.
     pub fn text(&self) -> String {
         let mut widths: Vec<usize> =
-            (0..self.columns.len()).map(|column| self.width(column)).collect();
+            (0..self.right.len()).map(|column| self.width(column)).collect();
         if let [others @ .., last] = widths.as_mut_slice()
-            && matches!(self.columns.last(), Some((_, false)))
+            && self.right.last() == Some(&false)
         {
             let others: usize = others.iter().map(|width| width + 1).sum();
             *last = COLUMNS.saturating_sub(others).max(FEWEST_FILLED).min(*last);
         }
         let others: usize = widths[1..].iter().map(|width| width + 1).sum();
-        let names = COLUMNS.saturating_sub(others).max(width(&self.columns[0].0));
+        let names = COLUMNS.saturating_sub(others).max(width(&self.headings[0]));
         widths[0] = widths[0].min(names);
-        let headings: Vec<String> =
-            self.columns.iter().map(|(heading, _)| heading.clone()).collect();
         let escaped =
             |row: &Vec<String>| row.iter().map(|cell| terminal::line(cell).into()).collect();
-        let rows = std::iter::once(headings).chain(self.rows.iter().map(escaped));
+        let rows = iter::once(self.headings.clone()).chain(self.rows.iter().map(escaped));
         let text: String = rows.map(|row: Vec<String>| self.line(&row, &widths)).collect();
         text.replace(NO_BREAK_SPACE, " ")
     }
@@ -124,11 +129,11 @@ impl Table {
             true => (lines(name), ""),
             false => (String::new(), name.as_str()),
         };
-        let cells = std::iter::once(name).chain(row[1..].iter().map(String::as_str));
+        let cells = iter::once(name).chain(row[1..].iter().map(String::as_str));
         let padded: Vec<String> = cells
             .zip(widths)
-            .zip(&self.columns)
-            .map(|((cell, width), (_, right))| match right {
+            .zip(&self.right)
+            .map(|((cell, width), right)| match right {
                 false => format!("{cell:<width$}"),
                 true => format!("{cell:>width$}"),
             })
@@ -145,19 +150,17 @@ impl Table {
 
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| width(&row[column]));
-        cells.chain([width(&self.columns[column].0)]).max().unwrap_or(0)
+        cells.chain([width(&self.headings[column])]).max().unwrap_or(0)
     }
 
     /// The table as Markdown; `escape` makes its cells safe.
     pub fn markdown(&self, escape: impl Fn(&str) -> String) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let headings: Vec<String> =
-            self.columns.iter().map(|(heading, _)| escape(heading)).collect();
-        let rule = |(_, right): &(_, bool)| if *right { "--:" } else { "---" }.to_owned();
-        let rules: Vec<String> = self.columns.iter().map(rule).collect();
+        let rule = |right: &bool| if *right { "--:" } else { "---" }.to_owned();
+        let rules: Vec<String> = self.right.iter().map(rule).collect();
         let escaped = |row: &Vec<String>| row.iter().map(|cell| escape(cell)).collect::<Vec<_>>();
         let rows = self.rows.iter().map(|row| line(&escaped(row)));
-        [line(&headings), line(&rules)].into_iter().chain(rows).collect()
+        [line(&escaped(&self.headings)), line(&rules)].into_iter().chain(rows).collect()
     }
 }
 

@@ -258,8 +258,8 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
         // Those of a table are the same in every run.
         let of_table = named
             .and_then(|of| of.lines.iter().find(|line| line.cases.contains(&ends[index].case)));
-        let letter = of_table.map_or(char::from(b'A' + (index % 26) as u8), |line| line.letter);
-        let name = of_table.map_or(name, |line| line.label.clone());
+        let own = char::from(b'A' + (index % 26) as u8);
+        let (letter, name) = of_table.map_or((own, name), |of| (of.letter, of.label.clone()));
         let letter = letter.to_string();
         let places: Vec<(f64, f64)> =
             of.iter().map(|(number, row)| (across(*number), at(row))).collect();

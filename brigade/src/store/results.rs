@@ -2,7 +2,7 @@
 //! A folder that somebody else sent is read, and resumed, without touching a file outside it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -197,21 +197,17 @@ const NOT_MEASURED: [&str; 10] = [
 pub fn parameters(record: &Record) -> BTreeMap<String, Value> {
     let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
     let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
-    let given = record.parameters.iter().map(|(name, value)| (name, single(value)));
-    let given = given.filter(|(name, value)| counts(name) && is_given(value));
-    given.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// The only element of a list with one element: a flag that may be repeated.
-fn single(value: &Value) -> &Value {
-    match value {
-        Value::Array(values) if values.len() == 1 => &values[0],
-        value => value,
-    }
-}
-
-fn is_given(value: &Value) -> bool {
-    !(value.is_null() || *value == Value::Bool(false) || value.as_f64() == Some(0.0))
+    let given = record.parameters.iter().filter_map(|(name, value)| {
+        let value = match value {
+            // A flag that may be repeated.
+            Value::Array(values) if values.len() == 1 => &values[0],
+            value => value,
+        };
+        let is_given =
+            ![Value::Null, Value::Bool(false)].contains(value) && value.as_f64() != Some(0.0);
+        (is_given && counts(name)).then(|| (name.clone(), value.clone()))
+    });
+    given.collect()
 }
 
 /// Version of [`Environment`]'s schema, `major.minor`.
@@ -404,19 +400,15 @@ impl Folder {
             });
         }
         self.length += line.len() as u64;
+        let (open, named) =
+            (self.records.metadata()?, fs::symlink_metadata(self.path.join(RECORDS)));
+        let is_one = |named: Metadata| (named.dev(), named.ino()) == (open.dev(), open.ino());
         ensure!(
-            self.is_in_place()?,
+            named.is_ok_and(is_one),
             "{}: removed or replaced during the run: start a new run",
             appending()
         );
         Ok(())
-    }
-
-    /// Whether the open file is still the one under its name.
-    fn is_in_place(&self) -> io::Result<bool> {
-        let open = self.records.metadata()?;
-        let named = fs::symlink_metadata(self.path.join(RECORDS));
-        Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
     }
 }
 

@@ -331,11 +331,4 @@ mod tests {
         };
         assert_eq!(variants, [variant("old"), variant("new")]);
     }
-
-    #[test]
-    fn words_are_split_as_a_shell_does() {
-        let sides = Variant::both(&flags(&[], &[], &["--work 5 --name 'a b'", ""])).unwrap();
-        assert_eq!(sides[0].args, strings(&["--work", "5", "--name", "a b"]));
-        assert_eq!(sides[1], Variant::default());
-    }
 }
