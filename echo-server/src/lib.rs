@@ -336,7 +336,12 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
         let _ = kill(child, Signal::SIGKILL);
     }
     match outcome_of_process(child) {
-        Err(TaskError::Failed(error)) if has_ended => Err(anyhow!("the server failed: {error}")),
+        Err(TaskError::Failed(error)) if has_ended => {
+            // Its code is an error number only if it could not be started.
+            let code = error.raw_os_error().filter(|_| is_guest);
+            let code = code.map_or(String::new(), |code| format!(" with code {code}, or to start"));
+            Err(anyhow!("the server failed{code}: {error}"))
+        }
         Err(TaskError::Panicked(text)) => Err(anyhow!("the server panicked: {text}")),
         _ => Ok(()),
     }

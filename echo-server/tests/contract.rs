@@ -136,5 +136,6 @@ fn impossible_requests_are_refused() {
     }
     PROGRAM.run(&["--tasks=60000"]).failed(3, &["60000"]);
     PROGRAM.run(&["--server=/nowhere/a-server"]).failed(1, &["the server failed"]);
+    PROGRAM.run(&["--server=false"]).failed(1, &["failed with code 1"]);
     PROGRAM.run(&["--server=true"]).failed(1, &["connection "]);
 }
