@@ -3,8 +3,12 @@
 use super::page::{ABSENT, Table};
 use super::quantity::{duration, factor, percent, times};
 use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
+use crate::judge::prediction::Prediction;
 use crate::judge::report::{Answer, Group};
 use crate::judge::row::Row;
+
+/// A prediction is a good one within this share.
+const NEAR: f64 = 0.1;
 
 /// A sentence with its ratio.
 pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
@@ -21,7 +25,23 @@ pub fn cases(rows: &[Row]) -> impl Iterator<Item = &Row> {
 /// The sentences that answer a group's question.
 pub fn group_answers(group: &Group) -> Vec<String> {
     let advice = group.loads.as_ref().and_then(|loads| loads.advice.as_ref()).map(advised);
-    advice.into_iter().chain(group.answers.iter().map(answer)).collect()
+    let said = advice.into_iter().chain(group.answers.iter().map(answer));
+    said.chain(predicted(&group.predictions)).collect()
+}
+
+/// How well hops predict requests.
+fn predicted(predictions: &[Prediction]) -> Option<String> {
+    let off = |of: &Prediction| of.ratio.value - 1.0;
+    let near = predictions.iter().filter(|of| off(of).abs() <= NEAR).count();
+    let worst =
+        predictions.iter().max_by(|one, other| off(one).abs().total_cmp(&off(other).abs()))?;
+    Some(format!(
+        "Hops predict {near} of {} requests within {}. The worst is off by {}: {}.",
+        predictions.len(),
+        percent(NEAR),
+        percent(off(worst)),
+        worst.case
+    ))
 }
 
 /// Which line of a table to choose.

@@ -71,7 +71,11 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
     let mut said = not_measured(report);
     let taken = [&text, &end, &said].map(|of| of.lines().count()).iter().sum::<usize>() + 1;
     let mut room = MOST_LINES.saturating_sub(taken);
-    let answers = report.answers.iter().map(answer).take(MOST_ANSWERS);
+    let own = match &report.groups[..] {
+        [only] if !explains && !report.screen.is_empty() => group_answers(only),
+        _ => Vec::new(),
+    };
+    let answers = own.into_iter().chain(report.answers.iter().map(answer)).take(MOST_ANSWERS);
     for line in answers.map(|of| lines(&terminal::line(&of))) {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
@@ -393,6 +397,11 @@ mod tests {
                 !text.contains('±') && !text.contains("NaN") && !text.contains("inf"),
                 "{text}"
             );
+        }
+        if let [only] = &report.groups[..] {
+            let shown = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_shown = |said: &String| shown.contains(&said.replace(NO_BREAK_SPACE, " "));
+            assert!(group_answers(only).iter().all(is_shown), "{text}");
         }
         for block in report.screen.iter().flat_map(|part| &part.blocks) {
             let column = |row: &Row, from: usize, columns: usize| -> Option<String> {
