@@ -167,7 +167,7 @@ fn report_of(name: &str, format: &str) -> String {
 
 /// A default run, and a run with curves.
 const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";
-const CURVES: &str = "2026-11-25-sharing";
+const CURVES: &str = "2026-11-26-sharing";
 
 #[test]
 fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
