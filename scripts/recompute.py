@@ -354,6 +354,21 @@ def shown(figure, unit):
     return f"{digits(figure.value / scale)} {symbol} [{', '.join(ends) or '–'}]"
 
 
+def brief(value, unit):
+    scale, symbol = scale_of(value, unit)
+    value /= scale
+    return (f"{value:.1f}".removesuffix(".0") if value < 9.95 else f"{value:.0f}") + symbol
+
+
+def spread(values, unit):
+    """The range of 80 % of the processes."""
+    low, high = (quantile(values, p) for p in (0.1, 0.9))
+    scale, symbol = scale_of(high, unit)
+    if abs(low) < 0.1 * scale and scale_of(low, unit)[1] != symbol:
+        return f"{brief(low, unit)}–{brief(high, unit)}"
+    return f"{digits(low / scale)}–{digits(high / scale)} {symbol}"
+
+
 def check_page(check, run, text):
     """The tables of the cases: each figure is one of the case's, and each ratio of its cases'."""
     headings = []
@@ -378,6 +393,10 @@ def check_page(check, run, text):
             names = of.get(row["median [95 %]"], [None])
             figure = case.figure(names[0])
             scale = scale_of(figure.value, case.unit)[0]
+            if "80 %" in row:
+                check.same_text(f"{at} 80 %", row["80 %"],
+                                [spread(case.values(name), case.unit if name is None else "ns")
+                                 for name in names])
             check.same_text(f"{at} n", row["n"].rstrip("~"), [str(figure.n)])
             for heading, key in (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p99.9", "p999")):
                 if row.get(heading, "–") != "–":
