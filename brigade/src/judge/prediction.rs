@@ -6,6 +6,9 @@ use super::row::Row;
 use super::statistics::{ByRound, CONFIDENCE, Estimate, Rounds, ratio};
 use crate::manifest::{Group, Manifest, PredictionSpec};
 
+/// A prediction holds if it is off by at most this share.
+pub const NEAR: f64 = 0.1;
+
 /// What a request should cost, next to what it does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -20,7 +23,19 @@ pub struct Prediction {
     pub ratio: Estimate,
 }
 
+/// How many predictions hold, and the one that is furthest off; `None` without any.
+pub fn agreement(predictions: &[Prediction]) -> Option<(usize, &Prediction)> {
+    let off = |of: &Prediction| of.off().abs();
+    let worst = predictions.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    Some((predictions.iter().filter(|of| off(of) <= NEAR).count(), worst))
+}
+
 impl Prediction {
+    /// By what share of the measured cost it is too high.
+    pub fn off(&self) -> f64 {
+        self.ratio.value - 1.0
+    }
+
     /// The predictions of a group; `row` finds the row of a case.
     pub fn all<'a>(
         manifest: &Manifest,
@@ -99,5 +114,11 @@ mod tests {
         assert_eq!(figure(Some(&hop)).predicted.value, 1345.0);
         assert_eq!(figure(None).predicted.value, 1320.0);
         assert!((figure(None).ratio.value - 1320.0 / 1020.0).abs() < 1e-9);
+        // That one is too high by 29 %; one that is too low by 9 % holds, by 40 % is further off.
+        let mut all = [figure(None), figure(None)];
+        for (ratio, expected) in [(0.91, (1, 0)), (0.6, (0, 1))] {
+            all[1].ratio.value = ratio;
+            assert_eq!(agreement(&all), Some((expected.0, &all[expected.1])));
+        }
     }
 }

@@ -3,12 +3,9 @@
 use super::page::{ABSENT, Table};
 use super::quantity::{duration, factor, percent, times};
 use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
-use crate::judge::prediction::Prediction;
+use crate::judge::prediction::{NEAR, Prediction, agreement};
 use crate::judge::report::{Answer, Group};
 use crate::judge::row::Row;
-
-/// A prediction is a good one within this share.
-const NEAR: f64 = 0.1;
 
 /// A sentence with its ratio.
 pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
@@ -31,15 +28,12 @@ pub fn group_answers(group: &Group) -> Vec<String> {
 
 /// How well hops predict requests.
 fn predicted(predictions: &[Prediction]) -> Option<String> {
-    let off = |of: &Prediction| of.ratio.value - 1.0;
-    let near = predictions.iter().filter(|of| off(of).abs() <= NEAR).count();
-    let worst =
-        predictions.iter().max_by(|one, other| off(one).abs().total_cmp(&off(other).abs()))?;
+    let (near, worst) = agreement(predictions)?;
     Some(format!(
         "Hops predict {near} of {} requests within {}. The worst is off by {}: {}.",
         predictions.len(),
         percent(NEAR),
-        percent(off(worst)),
+        percent(worst.off()),
         worst.case
     ))
 }
