@@ -55,7 +55,9 @@ use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, f
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{self, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::net::{
+    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::load::Load;
@@ -365,8 +367,9 @@ fn listen(channel: Channel) -> rustix::io::Result<(OwnedFd, SocketAddrAny)> {
 fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
     let family = address.address_family();
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // A Unix socket has no such option.
-    let _ = sockopt::set_tcp_nodelay(&socket, true);
+    if family == AddressFamily::INET {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+    }
     Ok(socket)
 }
 
