@@ -8,8 +8,7 @@ use harness::system_files::SystemFiles;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::judge::compare::{Figures, figures};
-use crate::judge::report::{Report, RunData, RunProgress, report};
+use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
 use crate::plan::{self, Schedule};
 use crate::show;
@@ -69,8 +68,8 @@ fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
 pub struct Reporter<'a> {
     manifest: &'a Manifest,
     folder: &'a Path,
-    /// The figures of other runs of this build on this machine.
-    others: Vec<Figures>,
+    /// Other runs of this build on this machine.
+    others: Vec<OtherRun>,
 }
 
 impl<'a> Reporter<'a> {
@@ -84,7 +83,7 @@ impl<'a> Reporter<'a> {
         let own = folder.canonicalize().ok();
         let others = SavedRun::alike(folder).into_iter();
         let others = others.filter(|(of, _)| own.as_ref() != Some(of));
-        let others = others.map(|(_, run)| figures(manifest, &run)).collect();
+        let others = others.map(|(_, run)| OtherRun::of(manifest, &run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 

@@ -17,8 +17,9 @@ use crate::store::results::{Invocation, SavedRun, Skipped};
 /// Version of [`Comparison`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "2.0";
 
-/// The confidence of each interval between two saved runs.
-const BETWEEN_RUNS: f64 = 0.99;
+/// The confidence of each interval between two saved runs, and of all intervals of a comparison
+/// side by side: a verdict is repeated to others, and one in a hundred may be wrong.
+const OF_VERDICTS: f64 = 0.99;
 
 /// A difference between two saved runs must exceed the largest one between runs of one build this
 /// many times (as logarithms): docs/STATISTICS.md has false verdicts and power on recorded runs.
@@ -153,9 +154,10 @@ impl Comparison {
             design,
             sides,
             confidence: match design {
-                Design::TwoRuns => BETWEEN_RUNS,
-                // All intervals together have 95 %, by Bonferroni's inequality.
-                _ => 1.0 - (1.0 - CONFIDENCE) / pairs.len().max(1) as f64,
+                Design::TwoRuns => OF_VERDICTS,
+                // All intervals together, by Bonferroni's inequality.
+                Design::SideBySide => of_each(OF_VERDICTS, pairs.len()),
+                Design::Groups => of_each(CONFIDENCE, pairs.len()),
             },
             margin,
             correction: between.correction,
@@ -244,6 +246,11 @@ impl Comparison {
     }
 }
 
+/// The confidence of each of `count` intervals that together have `all`.
+fn of_each(all: f64, count: usize) -> f64 {
+    1.0 - (1.0 - all) / count.max(1) as f64
+}
+
 fn lacking(row: &Row, side: &str) -> Skipped {
     Skipped { case: row.case.clone(), reason: format!("the {side} has not measured it") }
 }
@@ -305,10 +312,10 @@ pub struct Repeat {
 const LEAST_ERROR: f64 = 5e-4;
 
 impl Repeat {
-    /// How far the next run will be from a run with the figures `own`: as far as the `other` runs of
-    /// this build are. `recorded` machines, by how many standard errors their runs differ, count as
+    /// How far the next run will be from a run with the figures `own`: as far as the `others`, runs
+    /// of this build, are. `recorded` machines, by how many standard errors their runs differ, count as
     /// one more. `None` without intervals.
-    pub fn of(own: &Figures, others: &[Figures], recorded: &[f64]) -> Option<Self> {
+    pub fn of(own: &Figures, others: &[&Figures], recorded: &[f64]) -> Option<Self> {
         let error = |of: &Estimate| Some(of.log_error()?.max(LEAST_ERROR));
         let errors: Vec<f64> = own.values().filter_map(error).collect();
         let on_machines = errors.iter().flat_map(|error| recorded.iter().map(move |of| of * error));
@@ -498,8 +505,9 @@ mod tests {
                 count as f64 / differences.len() as f64
             };
             for before in [&runs[..0], &runs[..at]] {
+                let before: Vec<_> = before.iter().collect();
                 let Repeat { half, tenth, worst, .. } =
-                    Repeat::of(own, before, &RECORDED.scaled).unwrap();
+                    Repeat::of(own, &before, &RECORDED.scaled).unwrap();
                 let found = [half, tenth, worst].map(beyond);
                 println!("run {at}: {half:.3} {tenth:.3} {worst:.3}, beyond: {found:.3?}");
                 assert!((found[0] - 0.5).abs() <= 0.13, "{found:?}");

@@ -167,6 +167,11 @@ impl LostTime {
     }
 }
 
+/// Whether the figures of a run that lost this much can be quoted.
+pub fn is_fit(lost: Option<LostTime>) -> bool {
+    lost.is_none_or(|lost| lost.share() <= UNFIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Figures, Repeat, reference_ns};
+use super::compare::{Figures, Repeat, figures, reference_ns};
 use super::environment::{changes, of_processes};
 use super::loads::Loads;
-use super::lost_time::LostTime;
+use super::lost_time::{LostTime, is_fit};
 use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
@@ -176,10 +176,24 @@ pub struct RunData<'a> {
     pub saved: &'a SavedRun,
     /// How complete it is.
     pub progress: RunProgress,
-    /// The figures of other runs of the same build on the same machine.
-    pub alike: &'a [Figures],
+    /// Other runs of the same build on the same machine.
+    pub alike: &'a [OtherRun],
     /// How long a run of this many cases takes, in seconds.
     pub seconds: fn(usize) -> f64,
+}
+
+/// What a run contributes to the forecast of another one of its build.
+#[derive(Debug)]
+pub struct OtherRun {
+    figures: Figures,
+    is_fit: bool,
+}
+
+impl OtherRun {
+    /// Of a saved run.
+    pub fn of(manifest: &Manifest, run: &SavedRun) -> Self {
+        Self { figures: figures(manifest, run), is_fit: is_fit(lost_time(run)) }
+    }
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
@@ -228,13 +242,11 @@ struct Cases {
 
 impl Cases {
     fn of(manifest: &Manifest, run: &SavedRun) -> Self {
-        let used: Vec<_> = by_name(run).values().map(|invocations| used(invocations)).collect();
-        let lost_time = LostTime::from(used.iter().map(Vec::as_slice));
         let name =
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
         let skipped = run.description.skipped.iter().map(|of| &of.case);
         let planned = run.description.cases.iter().chain(skipped).map(name).collect();
-        Self { rows: rows_of(manifest, run), planned, lost_time }
+        Self { rows: rows_of(manifest, run), planned, lost_time: lost_time(run) }
     }
 
     /// The row of a case, or of one of its measurements.
@@ -297,6 +309,11 @@ impl Cases {
     }
 }
 
+fn lost_time(run: &SavedRun) -> Option<LostTime> {
+    let used: Vec<_> = by_name(run).values().map(|invocations| used(invocations)).collect();
+    LostTime::from(used.iter().map(Vec::as_slice))
+}
+
 /// What changed during a run, and unusual facts that change figures.
 fn inherited(run: &SavedRun) -> Vec<String> {
     let changed = changes(run).into_iter().map(|(name, [was, now])| {
@@ -311,6 +328,9 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let counts = cases.rows.iter().filter_map(|rows| Some(rows[0].figure?.count as f64));
     let rows = cases.rows.iter().map(|rows| &rows[0]);
     let figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
+    let any = !is_fit(cases.lost_time);
+    let others = run.alike.iter().filter(|other| any || other.is_fit);
+    let others: Vec<_> = others.map(|other| &other.figures).collect();
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: run.name.clone(),
@@ -327,7 +347,7 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         processes: median(&counts.collect::<Vec<_>>()).unwrap_or(0.0),
         lost_time: cases.lost_time,
         reference_ns: reference_ns(invocations),
-        repeat: Repeat::of(&figures, run.alike, &RECORDED.scaled),
+        repeat: Repeat::of(&figures, &others, &RECORDED.scaled),
     }
 }
 
@@ -449,5 +469,22 @@ mod tests {
         let cases = Cases::of(&manifest, &saved);
         let answers = answers(&manifest.sentences, &cases);
         assert_eq!(answers.iter().map(|of| &*of.text).collect::<Vec<_>>(), ["enough"]);
+    }
+
+    /// Half of the time of the other run went to other processes.
+    #[test]
+    fn a_run_that_lost_much_forecasts_only_others_like_it() {
+        let manifest = fixtures::manifest();
+        let (quiet, mut busy) = (fixtures::run(), fixtures::run());
+        for record in busy.invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+            record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
+        }
+        let others = [&quiet, &busy].map(|run| OtherRun::of(&manifest, run));
+        for (saved, expected) in [(&quiet, 1), (&busy, 2)] {
+            let alike = &others;
+            let (name, progress) = (String::new(), RunProgress::default());
+            let data = RunData { name, saved, progress, alike, seconds: |_| 0.0 };
+            assert_eq!(report(&manifest, &data).run.repeat.unwrap().runs, expected);
+        }
     }
 }

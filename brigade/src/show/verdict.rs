@@ -2,7 +2,7 @@
 
 use super::quantity::{percent, small_share};
 use crate::judge::compare::Repeat;
-use crate::judge::lost_time::{LostTime, NOTABLE, UNFIT};
+use crate::judge::lost_time::{LostTime, NOTABLE, UNFIT, is_fit};
 use crate::judge::report::RunSummary;
 
 /// A verdict on a run.
@@ -62,9 +62,10 @@ fn causes(lost: &LostTime) -> Vec<(f64, &'static str, String)> {
 /// How far the figures of the next run will be from these.
 pub fn next_run(run: &RunSummary) -> Option<String> {
     let Repeat { runs, half, tenth, worst } = run.repeat?;
+    let next = if is_fit(run.lost_time) { "The next quiet run" } else { "The next run" };
     let from = if runs == 0 { "recorded machines" } else { "earlier runs" };
     Some(format!(
-        "The next run, judging by {from}: half of these figures within {}, one in ten off by more \
+        "{next}, judging by {from}: half of these figures within {}, one in ten off by more \
          than {}, the worst by {}.",
         small_share(half),
         small_share(tenth),
