@@ -1,6 +1,8 @@
 //! The report of one run as a value; renderers read nothing else. The committed schema,
 //! `brigade/report.schema.json`, is generated from these types; a test compares the two.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Figures, Repeat, figures, reference_ns};
@@ -410,13 +412,14 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group.
 fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
+    let recorded = run.description.details.iter().filter_map(|detail| {
+        let known = case_of(manifest, run, &detail.case);
+        Some((known.map_or(&detail.case, |known| &known.name), detail.group.as_ref()?))
+    });
+    let recorded: BTreeMap<_, _> = recorded.collect();
     let group_of = |case: &String| {
-        let details = run.description.details.iter().filter(|of| {
-            case_of(manifest, run, &of.case).map_or(&of.case, |known| &known.name) == case
-        });
-        let recorded = details.filter_map(|detail| detail.group.as_ref()).next();
         let known = |is: &dyn Fn(&&GroupSpec) -> bool| manifest.groups.iter().find(is);
-        let recorded = recorded.and_then(|name| known(&|group| group.name == *name));
+        let recorded = recorded.get(case).and_then(|name| known(&|group| group.name == **name));
         let group = recorded.or_else(|| known(&|group| group.cases.contains(case)));
         group.map_or("", |group| &group.name)
     };
