@@ -126,6 +126,13 @@ pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }
 
+/// The help of a flag's value, for the middle of a sentence.
+pub fn description(value: &impl ValueEnum) -> String {
+    let help = value.to_possible_value().and_then(|value| Some(value.get_help()?.to_string()));
+    let (first, rest) = help.as_deref().unwrap_or(" ").split_at(1);
+    first.to_lowercase() + rest
+}
+
 /// What clap's error says, in one line. clap prints each missing flag on a separate line.
 pub fn reason(error: &clap::Error) -> String {
     let text = error.render().to_string();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 use harness::flags;
-use harness::limits::{Kind, Need};
+use harness::limits::{Kind, Need, Resource};
 
 /// Stack that a task needs in addition to what is touched, in bytes.
 const MARGIN_BYTES: usize = 16 << 10;
@@ -109,7 +109,8 @@ impl Task {
     /// The needs of so many tasks of this kind.
     pub fn need(self, subject: Subject, tasks: u64) -> Need {
         let kind = subject.kind(self.waiting);
-        Need::with_stack(kind, tasks, self.stack_bytes as u64).memory(self.touch_bytes as u64)
+        let need = Need::with_stack(kind, tasks, self.stack_bytes as u64);
+        need.with(Resource::Memory, self.touch_bytes as u64)
     }
 
     /// How much of its stack a task may touch, in bytes.

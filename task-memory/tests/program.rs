@@ -95,7 +95,7 @@ fn touched_memory_becomes_resident() {
 
 #[test]
 fn a_larger_stack_is_address_space_and_not_memory() {
-    for kind in ["thread", "coroutine"] {
+    for kind in ["thread", "thread-socketpair", "coroutine"] {
         let flags = ["--kind", kind, "--from=10", "--to=110", "--steps=2", "--stack-size=4MiB"];
         assert!(rise(&PROGRAM, &flags, |point| point.virtual_bytes) >= 4e6, "{kind}");
         assert!(rise(&PROGRAM, &flags, resident) < 64e3, "{kind}");

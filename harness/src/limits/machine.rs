@@ -1,64 +1,16 @@
 //! Reads the limits of this machine, and their current use. What cannot be read is unknown: it
 //! refuses nothing, but may still apply.
 
-use std::fmt;
 use std::ptr;
 
-use clap::ValueEnum;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
+use super::table::Resource;
 use crate::control_groups::{self, Group, is_first_namespace};
 use crate::inherited::Scheduling;
-use crate::system_files::{SystemFiles, field, kib_field, page_size};
-
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// Open file descriptors.
-    Files,
-    /// Threads, also called tasks and pids in the kernel.
-    Threads,
-    /// Memory maps of the process.
-    Maps,
-    /// Bytes of memory, user and kernel.
-    Memory,
-    /// Bytes of address space.
-    AddressSpace,
-    /// Bytes of private memory that may be written.
-    Data,
-    /// Bytes of memory that cannot be swapped out.
-    LockedMemory,
-    /// Files in an epoll instance.
-    EpollWatches,
-    /// Rings of io_uring.
-    Rings,
-}
-
-impl Resource {
-    /// Whether its unit is bytes.
-    pub fn is_bytes(self) -> bool {
-        self.to_string().starts_with("bytes")
-    }
-}
-
-impl fmt::Display for Resource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Files => "open files",
-            Self::Threads => "threads",
-            Self::Maps => "memory maps",
-            Self::Memory => "bytes of memory",
-            Self::AddressSpace => "bytes of address space",
-            Self::Data => "bytes of private memory",
-            Self::LockedMemory => "bytes of locked memory",
-            Self::EpollWatches => "epoll watches",
-            Self::Rings => "io_uring rings",
-        })
-    }
-}
+use crate::system_files::{SystemFiles, field, kib_field};
 
 /// One limit, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -91,14 +43,27 @@ impl Limit {
         Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
     }
 
-    /// One that is unknown, since this file cannot be read.
-    pub(super) fn unknown(resource: Resource, name: &str, file: String) -> Self {
-        Self { unknown: Some(file), ..Self::new(resource, name, None) }
+    /// One of this value with so much in use, as far as both can be read.
+    pub(super) fn read(
+        resource: Resource,
+        name: &str,
+        value: Read<Option<u64>>,
+        in_use: Read<u64>,
+    ) -> Self {
+        match value.and_then(|value| Ok((value, in_use?))) {
+            Err(file) => Self { unknown: Some(file), ..Self::new(resource, name, None) },
+            Ok((value, in_use)) => Self { in_use, ..Self::new(resource, name, value) },
+        }
     }
 
     /// Sets the largest possible value.
     pub(super) fn up_to(self, most: u64) -> Self {
         Self { most, ..self }
+    }
+
+    /// Sets why it does not apply, if that is the case.
+    pub(super) fn unless(self, exempt: Option<&'static str>) -> Self {
+        Self { exempt, ..self }
     }
 
     /// The amount left; `None` if it does not apply.
@@ -119,7 +84,7 @@ impl Limit {
 const RESERVED_IDS: u64 = 300;
 
 /// What a file says, or the file, if it cannot be read.
-type Read<T> = Result<T, String>;
+pub(super) type Read<T> = Result<T, String>;
 
 /// Capability to administer the machine (`CAP_SYS_ADMIN`), by its number in `linux/capability.h`.
 pub(super) const ADMIN: u32 = 21;
@@ -166,7 +131,8 @@ impl<'a> Machine<'a> {
         self.capabilities & (1 << capability) != 0
     }
 
-    fn text(&self, path: &str) -> Read<String> {
+    /// The whole of a file.
+    pub(super) fn text(&self, path: &str) -> Read<String> {
         self.files.text(path).ok_or_else(|| format!("/{path}"))
     }
 
@@ -175,43 +141,17 @@ impl<'a> Machine<'a> {
         self.files.number(path).ok_or_else(|| format!("/{path}"))
     }
 
-    /// A limit with this value and use; `raise` is the command that raises it.
-    fn limit(
-        (resource, name): (Resource, &str),
-        value: Read<Option<u64>>,
-        in_use: Read<u64>,
-        raise: String,
-    ) -> Limit {
-        match value.and_then(|value| Ok((value, in_use?))) {
-            Err(file) => Limit::unknown(resource, name, file),
-            Ok((value, in_use)) => {
-                Limit { in_use, raise: Some(raise), ..Limit::new(resource, name, value) }
-            }
-        }
-    }
-
     /// A kernel setting, which `sysctl` raises.
-    pub(super) fn setting(
-        &self,
-        resource: Resource,
-        name: &str,
-        in_use: Read<u64>,
-        exempt: Option<&'static str>,
-    ) -> Limit {
+    pub(super) fn setting(&self, resource: Resource, name: &str, in_use: Read<u64>) -> Limit {
         let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")));
-        let raise = format!("sudo sysctl {name}={{}}");
-        Limit { exempt, ..Self::limit((resource, name), value.map(Some), in_use, raise) }
+        let raise = Some(format!("sudo sysctl {name}={{}}"));
+        Limit { raise, ..Limit::read(resource, name, value.map(Some), in_use) }
     }
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
     /// line in `/proc/self/limits`. Of files it is the hard one: programs raise the soft one to it.
-    pub(super) fn of_process(
-        &self,
-        resource: Resource,
-        (name, title): (&str, &str),
-        in_use: Read<u64>,
-        exempt: Option<&'static str>,
-    ) -> Limit {
+    pub(super) fn rlimit(&self, resource: Resource, names: [&str; 2], in_use: Read<u64>) -> Limit {
+        let [name, title] = names;
         let value = |text: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(title))?;
             match line.split_whitespace().nth(usize::from(resource == Resource::Files))? {
@@ -222,8 +162,8 @@ impl<'a> Machine<'a> {
         let file = "proc/self/limits";
         let value = self.text(file).and_then(|text| value(&text).ok_or_else(|| format!("/{file}")));
         let option = name.trim_start_matches("RLIMIT_").to_lowercase();
-        let raise = format!("sudo prlimit --pid $$ --{option}={{}}:{{}}");
-        Limit { exempt, ..Self::limit((resource, name), value, in_use, raise) }
+        let raise = Some(format!("sudo prlimit --pid $$ --{option}={{}}:{{}}"));
+        Limit { raise, ..Limit::read(resource, name, value, in_use) }
     }
 
     /// The limits on threads or memory of this process's control groups.
@@ -234,7 +174,7 @@ impl<'a> Machine<'a> {
             Ok(groups) => groups,
             Err(why) => {
                 let file = if is_memory { "memory.max" } else { "pids.max" };
-                return vec![Limit::unknown(resource, file, why)];
+                return vec![Limit::read(resource, file, Err(why), Ok(0))];
             }
         };
         let limit = |group: Group| {
@@ -255,14 +195,8 @@ impl<'a> Machine<'a> {
         groups.into_iter().filter_map(limit).collect()
     }
 
-    pub(super) fn available_memory(&self) -> Limit {
-        let bytes = self.kib("proc/meminfo", "MemAvailable").map(Some);
-        let name = (Resource::Memory, "MemAvailable");
-        Limit { raise: None, ..Self::limit(name, bytes, Ok(0), String::new()) }
-    }
-
     /// The bytes in a line of a file.
-    fn kib(&self, path: &str, name: &str) -> Read<u64> {
+    pub(super) fn kib(&self, path: &str, name: &str) -> Read<u64> {
         kib_field(&self.text(path)?, name).ok_or_else(|| format!("/{path}"))
     }
 
@@ -299,7 +233,7 @@ impl<'a> Machine<'a> {
             Ok(self.threads()?.saturating_sub(below))
         };
         let name = "kernel.pid_max";
-        let limit = self.setting(Resource::Threads, name, used(low).map(|used| low + used), None);
+        let limit = self.setting(Resource::Threads, name, used(low).map(|used| low + used));
         let later = used(RESERVED_IDS).map(|used| RESERVED_IDS + used);
         let left = later.ok().zip(limit.value).map(|(later, most)| most.saturating_sub(later));
         let wraps = left.filter(|left| limit.available().is_some_and(|now| now > *left));
@@ -317,7 +251,7 @@ impl<'a> Machine<'a> {
         kinds.retain(|kind| !is_first_namespace(self.files, kind));
         let name = format!("outside of its namespace ({})", kinds.join(", "));
         let what = format!("limits {name}");
-        (!kinds.is_empty()).then(|| Limit::unknown(Resource::Threads, &name, what))
+        (!kinds.is_empty()).then(|| Limit::read(Resource::Threads, &name, Err(what), Ok(0)))
     }
 
     /// A thread of the policy deadline cannot create others, unless the policy is reset for them.
@@ -346,18 +280,6 @@ impl<'a> Machine<'a> {
         let privileged = self.has(RESOURCE) || self.has(ADMIN);
         let why = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
         if self.is_root { Some("root is exempt") } else { privileged.then_some(why) }
-    }
-
-    pub(super) fn maps(&self) -> Read<u64> {
-        Ok(self.text("proc/self/maps")?.lines().count() as u64)
-    }
-
-    pub(super) fn address_space(&self) -> Read<u64> {
-        Ok(self.number("proc/self/statm")? * page_size())
-    }
-
-    pub(super) fn data(&self) -> Read<u64> {
-        self.kib("proc/self/status", "VmData")
     }
 
     /// Whether this is at least that version of Linux, if it is known.
@@ -421,11 +343,11 @@ mod tests {
     use Resource::{AddressSpace, Files, LockedMemory, Maps, Memory, Rings, Threads};
 
     const STATUS: &str = "proc/self/status";
-    const USER: (&str, &str) = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0000000000000000\n");
+    const USER: (&str, &str) = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0\nVmSize:\t4000 kB\n");
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 
     /// A small machine's files, for an unprivileged process.
-    const MACHINE: [(&str, &str); 16] = [
+    const MACHINE: [(&str, &str); 15] = [
         (
             "proc/self/limits",
             "Limit                     Soft Limit           Hard Limit           Units\n\
@@ -438,7 +360,6 @@ mod tests {
         USER,
         ("proc/self/uid_map", "0 0 4294967295\n"),
         ("proc/self/maps", "a\nb\nc\n"),
-        ("proc/self/statm", "1000 2 3 4 5 6 7\n"),
         ("proc/loadavg", "0.00 0.01 0.05 2/345 6789\n"),
         ("proc/meminfo", "MemAvailable: 2000000 kB\n"),
         ("proc/sys/kernel/threads-max", "10000\n"),
@@ -502,10 +423,9 @@ mod tests {
         let available = Some(2_000_000 << 10);
         check(&group, Memory, &[(available, 0, false), (Some(1_000_000), 300_000, false)]);
         check(&[], Maps, &[(Some(65_530), 3, false)]);
-        let mapped = 1000 * page_size();
-        check(&[], AddressSpace, &[(None, mapped, false)]);
+        check(&[], AddressSpace, &[(None, 4000 << 10, false)]);
         let limited = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
-        check(&limited, AddressSpace, &[(Some(4096), mapped, false)]);
+        check(&limited, AddressSpace, &[(Some(4096), 4000 << 10, false)]);
     }
 
     /// Root of a namespace is not the machine's root.

@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use machine::{Limit, Resource, raise_soft_file_limit};
-pub use table::{Amounts, Kind, RING_ENTRIES, STACK_BYTES, arenas, in_force};
+pub use machine::{Limit, raise_soft_file_limit};
+pub use table::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
 
 use crate::system_files::SystemFiles;
 
@@ -37,7 +37,7 @@ impl Need {
 
     /// Tasks of this kind; those with stacks have one of this many bytes each.
     pub fn with_stack(kind: Kind, tasks: u64, stack_bytes: u64) -> Self {
-        let (_, task, channel, shared) = kind.row();
+        let [task, channel, shared] = kind.row();
         let stack = if kind.has_sized_stack() { stack_bytes } else { 0 };
         let per_task = task + channel + Amounts::stack(stack);
         // The channel back to the driver.
@@ -53,7 +53,7 @@ impl Need {
 
     /// With more channels of this kind, threads and processes.
     pub(crate) fn beside(self, kind: Kind, [channels, threads, processes]: [u64; 3]) -> Self {
-        let (_, _, channel, _) = kind.row();
+        let [_, channel, _] = kind.row();
         let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
         let more = thread.times(threads) + Amounts::process().times(processes);
         Self { fixed: self.fixed + channel.times(channels) + more, threads, ..self }
@@ -65,9 +65,9 @@ impl Need {
         Self { per_task: self.per_task + heap, fixed: self.fixed + heap, ..self }
     }
 
-    /// Each task also writes to this many bytes of its stack or heap.
-    pub fn memory(self, bytes: u64) -> Self {
-        Self { per_task: self.per_task + Amounts::memory(bytes), ..self }
+    /// Each task also takes this much of a resource.
+    pub fn with(self, resource: Resource, amount: u64) -> Self {
+        Self { per_task: self.per_task + Amounts::new([(resource, amount)]), ..self }
     }
 
     /// The total need of a resource, including what the allocator maps for threads.

@@ -1,8 +1,8 @@
 //! Two tables: the limits of this machine, and the kinds of tasks with their needs.
 //!
-//! A new limit is a row in [`rows`], and a [`Resource`] if it counts something new. The needs are
-//! facts about Linux, glibc and the standard library; tests of `task-memory` measure each of them
-//! from outside, on many tasks.
+//! A new limit is a row in [`in_force`], and a [`Resource`] if it counts something new: nothing
+//! outside this file. The needs are facts about Linux, glibc and the standard library; tests of
+//! `task-memory` measure each of them from outside, on many tasks.
 
 use std::array;
 use std::fmt;
@@ -12,16 +12,51 @@ use clap::ValueEnum;
 use nix::unistd::SysconfVar;
 use serde::{Deserialize, Serialize};
 
-use super::machine::Resource::{
-    self, AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
+use Resource::{
+    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
 };
+
 use super::machine::{ADMIN, Limit, Machine};
+use crate::flags::{description, name};
 use crate::system_files::{SystemFiles, page_size, system_constant};
 
-/// Every limit that tasks can reach, with its current use, as it applies to this process on the
-/// machine in `files`.
-pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
-    rows(&Machine::new(files))
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Open files
+    Files,
+    /// Threads
+    Threads,
+    /// Memory maps
+    Maps,
+    /// Bytes of memory
+    Memory,
+    /// Bytes of address space
+    AddressSpace,
+    /// Bytes of private memory
+    Data,
+    /// Bytes of locked memory
+    LockedMemory,
+    /// Epoll watches
+    EpollWatches,
+    /// io_uring rings
+    Rings,
+    /// Ports
+    Ports,
+}
+
+impl Resource {
+    /// Whether its unit is bytes.
+    pub fn is_bytes(self) -> bool {
+        description(&self).starts_with("bytes")
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&description(self))
+    }
 }
 
 /// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
@@ -31,36 +66,41 @@ const MOST_IDS: u64 = 1 << 22;
 /// The largest `vm.max_map_count`, an `int`.
 const MOST_MAPS: u64 = i32::MAX as u64;
 
-/// The limits, one a row: what it counts, its name, how much of it is in use, and why it does not
-/// apply to this process. What other processes of the user hold of locked memory and epoll watches
-/// is not visible.
-pub(super) fn rows(m: &Machine<'_>) -> Vec<Limit> {
+/// Every limit that tasks can reach, as it applies to this process on the machine in `files`, one a
+/// row: what it counts, its name, how much of it is in use, and why it does not apply. What other
+/// processes of the user hold of locked memory and epoll watches is not visible.
+pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
+    let m = &Machine::new(files);
     let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
-    let locked = ("RLIMIT_MEMLOCK", "Max locked memory");
+    let maps = m.text("proc/self/maps").map(|maps| maps.lines().count() as u64);
+    let ports = m.text("proc/sys/net/ipv4/ip_local_port_range").map(|range| {
+        // Of the connections to one server here, which has one of them.
+        let (first, last) = range.trim().split_once('\t')?;
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
+    });
     let mut rows = vec![
-        m.setting(Threads, "kernel.threads-max", m.threads(), None).up_to(MOST_THREADS),
-        m.setting(Files, "fs.nr_open", m.open_files(), None),
-        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"), admin),
-        m.of_process(Files, ("RLIMIT_NOFILE", "Max open files"), m.open_files(), None),
+        m.setting(Threads, "kernel.threads-max", m.threads()).up_to(MOST_THREADS),
+        m.setting(Files, "fs.nr_open", m.open_files()),
+        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr")).unless(admin),
+        m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], m.open_files()),
         m.ids().up_to(MOST_IDS),
-        m.of_process(
-            Threads,
-            ("RLIMIT_NPROC", "Max processes"),
-            m.threads_of_user(),
-            m.any_threads(),
-        ),
-        m.setting(Maps, "vm.max_map_count", m.maps(), None).up_to(MOST_MAPS),
-        m.available_memory(),
-        m.of_process(AddressSpace, ("RLIMIT_AS", "Max address space"), m.address_space(), None),
-        m.of_process(Data, ("RLIMIT_DATA", "Max data size"), m.data(), None),
-        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0), None),
-        m.of_process(LockedMemory, locked, Ok(0), m.uncharged_rings()),
+        m.rlimit(Threads, ["RLIMIT_NPROC", "Max processes"], m.threads_of_user())
+            .unless(m.any_threads()),
+        m.setting(Maps, "vm.max_map_count", maps).up_to(MOST_MAPS),
+        Limit::read(Memory, "MemAvailable", m.kib("proc/meminfo", "MemAvailable").map(Some), Ok(0)),
+        m.rlimit(AddressSpace, ["RLIMIT_AS", "Max address space"], m.kib(STATUS, "VmSize")),
+        m.rlimit(Data, ["RLIMIT_DATA", "Max data size"], m.kib(STATUS, "VmData")),
+        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0)),
+        m.rlimit(LockedMemory, ["RLIMIT_MEMLOCK", "Max locked memory"], Ok(0))
+            .unless(m.uncharged_rings()),
+        Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
     ];
     rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
-    rows.extend(m.of_groups(Threads));
-    rows.extend(m.of_groups(Memory));
+    rows.extend([Threads, Memory].into_iter().flat_map(|resource| m.of_groups(resource)));
     rows
 }
+
+const STATUS: &str = "proc/self/status";
 
 /// Entries in the submission queue of the ring in a need.
 pub const RING_ENTRIES: u32 = 64;
@@ -83,10 +123,10 @@ const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
 /// How much of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts([u64; 9]);
+pub struct Amounts([u64; 10]);
 
 impl Amounts {
-    fn new<const N: usize>(amounts: [(Resource, u64); N]) -> Self {
+    pub(super) fn new<const N: usize>(amounts: [(Resource, u64); N]) -> Self {
         amounts.into_iter().fold(Self::default(), |mut all, (resource, amount)| {
             all.0[resource as usize] = amount;
             all
@@ -117,10 +157,6 @@ impl Amounts {
     pub(super) fn heap(bytes: u64) -> Self {
         let maps = bytes / LARGE_BLOCK_BYTES;
         Self::new([(Memory, bytes), (AddressSpace, bytes), (Data, bytes), (Maps, maps)])
-    }
-
-    pub(super) fn memory(bytes: u64) -> Self {
-        Self::new([(Memory, bytes)])
     }
 
     /// The stack of a task, of which little is written.
@@ -208,33 +244,34 @@ pub fn arenas() -> u64 {
 pub enum Kind {
     /// Threads that share nothing
     Thread,
-    /// Threads with a futex, condition variable or channel in memory each
+    /// Threads over futexes or channels in memory
     ThreadFutex,
     /// Threads over eventfds
     ThreadEventfd,
     /// Threads over pipes or socket pairs
+    #[value(alias = "thread-socketpair")]
     ThreadPipe,
-    /// Threads with a TCP connection each, to another machine
+    /// Threads with a TCP connection each to another machine
     ThreadTcp,
-    /// Tokio tasks, over channels in memory or nothing
+    /// Tokio tasks
     Tokio,
     /// Tokio tasks over pipes or socket pairs
     TokioPipe,
-    /// Tokio tasks with a TCP connection each, to another machine
+    /// Tokio tasks with a TCP connection each to another machine
     TokioTcp,
     /// Tokio tasks with a blocked thread each
     TokioBlocking,
-    /// Tasks of async-executor or LocalPool, over channels in memory or nothing
+    /// Tasks of async-executor or LocalPool
     AsyncExecutor,
     /// Tasks of async-executor over pipes or socket pairs
     AsyncExecutorPipe,
-    /// Tasks of compio, over channels in memory or nothing
+    /// Tasks of compio
     Compio,
     /// Tasks of compio over pipes or socket pairs
     CompioPipe,
-    /// An epoll loop over pipes or socket pairs
+    /// States of an epoll loop over pipes or socket pairs
     EpollPipe,
-    /// An io_uring loop over pipes or socket pairs
+    /// States of an io_uring loop over pipes or socket pairs
     IoUringPipe,
     /// Goroutines over channels
     Goroutine,
@@ -244,14 +281,14 @@ pub enum Kind {
     Process,
     /// Pipes or socket pairs, without tasks
     Pipe,
-    /// io_uring rings
+    /// io_uring rings of 64 entries
     IoUring,
 }
 
 impl Kind {
-    /// The name of such tasks in the plural; the needs of one, without its stack, and of the
-    /// channel that it reads from; and the common needs of all.
-    pub(super) fn row(self) -> (&'static str, Amounts, Amounts, Amounts) {
+    /// The needs of one such task, without its stack, and of the channel that it reads from; and
+    /// the common needs of all.
+    pub(super) fn row(self) -> [Amounts; 3] {
         let (none, thread) = (Amounts::default(), Amounts::thread());
         // Each with its channel in memory, rounded up.
         let (future, goroutine) = (Amounts::heap(2 << 10), Amounts::heap(3 << 10));
@@ -263,7 +300,7 @@ impl Kind {
         let connection = Amounts::files(1, 4 << 10);
         let ring = Amounts::ring(RING_ENTRIES);
         // The request of a waiting read and its wake-up, rounded up.
-        let read = Amounts::memory(512);
+        let read = Amounts::new([(Memory, 512)]);
         // Two handles of an epoll and the eventfd that wakes it; epoll, eventfd, timer and thread.
         let (tokio, async_io) = (Amounts::files(3, 0), Amounts::files(3, 0) + thread);
         let compio = Amounts::ring(COMPIO_ENTRIES) + eventfd;
@@ -274,49 +311,42 @@ impl Kind {
             (AddressSpace, page_size()),
         ]);
         match self {
-            Self::Thread => ("threads", thread, none, none),
-            Self::ThreadFutex => {
-                ("threads over futexes or channels in memory", thread, in_memory, none)
-            }
-            Self::ThreadEventfd => ("threads over eventfds", thread, eventfd, none),
-            Self::ThreadPipe => ("threads over pipes or socket pairs", thread, pipe, none),
-            Self::ThreadTcp => ("threads with a TCP connection", thread, connection, none),
-            Self::Tokio => ("tokio tasks", future, none, tokio),
-            Self::TokioPipe => ("tokio tasks over pipes", future, pipe.watched(), tokio),
-            Self::TokioTcp => {
-                ("tokio tasks with a TCP connection", future, connection.watched(), tokio)
-            }
-            Self::TokioBlocking => ("blocking tokio tasks", future + thread, none, tokio),
-            Self::AsyncExecutor => ("async-executor tasks", future, none, none),
-            Self::AsyncExecutorPipe => {
-                ("async-executor tasks over pipes", future, pipe.watched(), async_io)
-            }
-            Self::Compio => ("compio tasks", future, none, compio),
-            Self::CompioPipe => ("compio tasks over pipes", future + read, pipe, compio),
-            Self::EpollPipe => ("states of an epoll loop", state, pipe.watched(), eventfd),
-            Self::IoUringPipe => ("states of an io_uring loop", state + read, pipe, ring),
-            Self::Goroutine => ("goroutines", goroutine, none, none),
-            Self::Coroutine => ("coroutines", coroutine, none, none),
-            Self::Process => ("processes", Amounts::process(), none, pipe),
-            Self::Pipe => ("pipes", none, pipe, none),
-            Self::IoUring => ("io_uring rings of 64 entries", ring, none, none),
+            Self::Thread => [thread, none, none],
+            Self::ThreadFutex => [thread, in_memory, none],
+            Self::ThreadEventfd => [thread, eventfd, none],
+            Self::ThreadPipe => [thread, pipe, none],
+            Self::ThreadTcp => [thread, connection, none],
+            Self::Tokio => [future, none, tokio],
+            Self::TokioPipe => [future, pipe.watched(), tokio],
+            Self::TokioTcp => [future, connection.watched(), tokio],
+            Self::TokioBlocking => [future + thread, none, tokio],
+            Self::AsyncExecutor => [future, none, none],
+            Self::AsyncExecutorPipe => [future, pipe.watched(), async_io],
+            Self::Compio => [future, none, compio],
+            Self::CompioPipe => [future + read, pipe, compio],
+            Self::EpollPipe => [state, pipe.watched(), eventfd],
+            Self::IoUringPipe => [state + read, pipe, ring],
+            Self::Goroutine => [goroutine, none, none],
+            Self::Coroutine => [coroutine, none, none],
+            Self::Process => [Amounts::process(), none, pipe],
+            Self::Pipe => [none, pipe, none],
+            Self::IoUring => [ring, none, none],
         }
     }
 
     /// The name of the tasks, in the plural.
-    pub fn tasks(self) -> &'static str {
-        self.row().0
+    pub fn tasks(self) -> String {
+        description(&self)
     }
 
     /// Whether each task has a stack of a size that the program chooses.
     pub fn has_sized_stack(self) -> bool {
-        let (_, task, ..) = self.row();
-        self == Self::Coroutine || task.is_thread()
+        self == Self::Coroutine || self.row()[0].is_thread()
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&crate::flags::name(self))
+        out.write_str(&name(self))
     }
 }
