@@ -2,9 +2,11 @@
 //! `clap::Args` struct, whose documentation becomes the text of `--help`; see
 //! [`mod@crate::program`].
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
 use serde::Serialize;
 
@@ -13,15 +15,6 @@ use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::runtime_kind::RuntimeKind;
 use crate::spec::{Count, Spec};
-
-/// `--tasks`, for programs without a fixed number.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
-pub struct TasksFlag {
-    /// Number of tasks
-    #[arg(long, visible_alias = "threads", alias = "connections", value_name = "N")]
-    #[arg(value_parser = value_parser!(u32).range(1..))]
-    pub tasks: u32,
-}
 
 /// The upper bound of times in flags: 31 years. Its nanoseconds do not
 /// overflow.
@@ -36,12 +29,16 @@ pub struct ChannelFlag {
     pub channel: Channel,
 }
 
+/// The sizes of stacks, in bytes: from the smallest that glibc accepts (`PTHREAD_STACK_MIN`).
+pub const STACK_SIZES: RangeInclusive<u64> = 16 << 10..=1 << 40;
+
 /// `--stack-size`, for tasks with stacks.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]
 #[group(skip)]
 pub struct StackFlag {
     /// Address space reserved for the stack of each task
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = stack_size)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(STACK_SIZES))]
     pub stack_size: usize,
 }
 
@@ -53,8 +50,8 @@ pub struct StackFlag {
 pub struct Flags {
     /// The number of tasks, for programs with that flag.
     #[arg(skip)]
-    #[serde(flatten)]
-    pub tasks: Option<TasksFlag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u32>,
 
     /// Iterations to measure
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
@@ -112,7 +109,7 @@ impl Flags {
     pub(crate) fn read(matches: &ArgMatches, count: Count) -> Result<Self, clap::Error> {
         let mut flags = Self::from_arg_matches(matches)?;
         if count != Count::Fixed {
-            flags.tasks = matches.get_one("tasks").map(|tasks| TasksFlag { tasks: *tasks });
+            flags.tasks = matches.get_one("tasks").copied();
         }
         Ok(flags)
     }
@@ -140,21 +137,6 @@ pub fn reason(error: &clap::Error) -> String {
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// The smallest stack that glibc accepts (`PTHREAD_STACK_MIN`), in bytes.
-const SMALLEST_STACK: usize = 16 << 10;
-
-/// Parses the value of `--stack-size`, in bytes.
-///
-/// # Errors
-/// The reason for clap's error message.
-pub fn stack_size(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(bytes) if (SMALLEST_STACK..=1 << 40).contains(&bytes) => Ok(bytes),
-        Ok(_) => Err(format!("not between {SMALLEST_STACK} bytes and 1 TiB")),
-        Err(_) => Err("not a number of bytes".into()),
-    }
-}
-
 fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
@@ -175,18 +157,13 @@ pub(crate) fn with_flags<F: Args>(command: Command, spec: &Spec) -> Command {
     let with_default =
         |arg: Arg, default: u64| arg.required(false).default_value(default.to_string());
     let mut command = command.next_help_heading("Common options");
-    match spec.count {
-        Count::Fixed => {}
-        Count::Open => {
-            command = TasksFlag::augment_args(command)
-                .mut_arg("tasks", |arg| with_default(arg, spec.tasks.into()));
-        }
-        Count::Swept => {
-            command = TasksFlag::augment_args(command).mut_arg("tasks", |arg| {
-                arg.required(false).visible_alias("to").help("The most tasks")
-            });
-        }
-    }
+    let tasks = Arg::new("tasks").long("tasks").visible_alias("threads").alias("connections");
+    let tasks = tasks.value_name("N").value_parser(value_parser!(u32).range(1..));
+    command = match spec.count {
+        Count::Fixed => command,
+        Count::Open => command.arg(with_default(tasks, spec.tasks.into()).help("Number of tasks")),
+        Count::Swept => command.arg(tasks.visible_alias("to").help("The most tasks")),
+    };
     // The last description is the program's.
     command = F::augment_args(Flags::augment_args(command).next_help_heading(None::<&str>));
     if let [default, ..] = spec.runtimes {
@@ -226,7 +203,7 @@ mod tests {
     fn the_number_of_tasks_is_open_fixed_or_swept() {
         let tasks = |count, line: &[&str]| {
             let flags = read(count, line).expect("valid flags");
-            (flags.tasks.map(|flag| flag.tasks), flags.iters)
+            (flags.tasks, flags.iters)
         };
         assert_eq!(tasks(Count::Open, &[]), (Some(7), 10));
         assert_eq!(tasks(Count::Open, &["--threads", "3"]), (Some(3), 10));

@@ -190,7 +190,7 @@ impl Session {
             warn(program, &warning);
         }
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
-        let tasks = flags.tasks.map_or_else(|| defaults.tasks, |flag| flag.tasks);
+        let tasks = flags.tasks.unwrap_or(defaults.tasks);
         let spec = declare(own, &Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };

@@ -167,7 +167,9 @@ pub fn size(text: &str) -> Result<usize, String> {
 /// Parses the value of `--stack-size`, within the bounds of threads and
 /// coroutines.
 pub fn stack_size(text: &str) -> Result<usize, String> {
-    flags::stack_size(&size(text)?.to_string())
+    let bytes = size(text)?;
+    let is_possible = flags::STACK_SIZES.contains(&(bytes as u64));
+    is_possible.then_some(bytes).ok_or(format!("not within {:?} bytes", flags::STACK_SIZES))
 }
 
 #[cfg(test)]
