@@ -60,26 +60,18 @@ impl ProcessStat {
     }
 }
 
-/// Forks this process; since it has a single thread, its child can do anything
-/// it can.
+/// Forks a task of this process: since that has a single thread, the child can do anything it can.
+/// The child runs `body`, ends, and dies with its parent.
 ///
 /// # Errors
-/// If it has several threads, or the kernel refuses.
-pub fn fork_alone() -> io::Result<ForkResult> {
+/// If this process has several threads, or the kernel refuses.
+pub fn spawn(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
     if fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("a process with several threads cannot be forked"));
     }
-    // SAFETY: this process has one thread, so no other one can hold a lock.
-    Ok(unsafe { fork() }?)
-}
-
-/// Forks a task of this process, which has a single thread; the child [`live`]s.
-///
-/// # Errors
-/// As of [`fork_alone`].
-pub fn spawn(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
     let parent = getpid();
-    match fork_alone()? {
+    // SAFETY: this process has one thread, so no other one can hold a lock.
+    match unsafe { fork() }? {
         ForkResult::Child => live(parent, body),
         ForkResult::Parent { child } => Ok(child),
     }
@@ -90,10 +82,9 @@ pub const FAILED: i32 = 254;
 /// The exit code of a child that panicked.
 pub(crate) const PANICKED: i32 = 255;
 
-/// The main function of a task that is a fork of its parent, and dies with it: runs `body`, and
-/// returns its error number as exit code. It skips the usual clean-up of a Rust program: inherited
+/// The main function of a task: runs `body`, and returns its error number as exit code. It skips the usual clean-up of a Rust program: inherited
 /// objects and buffers are the parent's.
-pub fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
+fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
     let lived = catch_unwind(AssertUnwindSafe(|| {
         set_pdeathsig(Signal::SIGKILL)?;
         if getppid() == parent { body() } else { Err(Errno::ECHILD.into()) }

@@ -10,10 +10,10 @@ use std::io;
 use anyhow::Context as _;
 use nix::sys::prctl::set_name;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{ForkResult, Pid, getpid};
+use nix::unistd::Pid;
 
 use crate::cpus;
-use crate::process_stat::{fork_alone, live, reap};
+use crate::process_stat::{reap, spawn};
 
 /// Processes that spin until this is dropped or this process ends, even if it is killed.
 #[derive(Debug)]
@@ -46,20 +46,16 @@ impl Spinners {
 
     /// Adds one with this class; it inherits its CPUs from this process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
-        let parent = getpid();
-        match fork_alone().context("starting a spinner")? {
-            ForkResult::Child => live(parent, || {
-                // For traces; without it, it has the program's name.
-                let _ = set_name(c"hog");
-                loop {
-                    spin_loop();
-                }
-            }),
-            ForkResult::Parent { child } => {
-                self.0.push(child);
-                set_class(child, class).context("setting the class of a spinner")
+        let spin = || {
+            // For traces; without it, it has the program's name.
+            let _ = set_name(c"hog");
+            loop {
+                spin_loop();
             }
-        }
+        };
+        let child = spawn(spin).context("starting a spinner")?;
+        self.0.push(child);
+        set_class(child, class).context("setting the class of a spinner")
     }
 
     /// Their process ids.

@@ -56,7 +56,7 @@ pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskE
     }
 }
 
-/// Waits for the end of a child that [`live`](crate::process_stat::live)s.
+/// Waits for the end of a [spawned](crate::process_stat::spawn) child.
 ///
 /// # Errors
 /// Its error.

@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 
 use anyhow::Context as _;
-use harness::process_stat::{fork_alone, live};
+use harness::process_stat::spawn;
 use harness::threads::{outcome_of_process, root_cause};
 use harness::{Bench, Channel, Line, failure};
-use nix::unistd::{ForkResult, Pid, getpid};
+use nix::unistd::Pid;
 
 type Processes = Line<File, File, Pid>;
 
@@ -19,15 +19,12 @@ pub fn start(
     body: impl Fn(usize, File, File) -> io::Result<()>,
 ) -> anyhow::Result<Processes> {
     io::stdout().flush().context("flushing standard output")?;
-    let parent = getpid();
-    let start = |task, upstream, downstream| match fork_alone()
-        .map_err(failure::to_create(format_args!("task {task}")))?
-    {
-        ForkResult::Child => live(parent, || {
+    let start = |task, upstream, downstream| {
+        let live = || {
             close_all_but(&[&upstream, &downstream])?;
             body(task, upstream, downstream)
-        }),
-        ForkResult::Parent { child } => Ok(child),
+        };
+        spawn(live).map_err(failure::to_create(format_args!("task {task}")))
     };
     let line = Line::create(bench.creation(), || channel.open(), start)?;
     bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();

@@ -6,10 +6,10 @@ use std::{mem, process, thread};
 
 use anyhow::Context as _;
 use harness::hand_over::{Closer, Sink, Source};
-use harness::process_stat::{fork_alone, live};
+use harness::process_stat::spawn;
 use harness::threads::outcome_of_process;
 use harness::{Bench, failure};
-use nix::unistd::{ForkResult, Pid, getpid};
+use nix::unistd::Pid;
 
 use crate::pair::{RoundTrips, Side};
 
@@ -27,27 +27,22 @@ pub fn measure<R: Source, S: Sink>(
     [driver, mut partner]: [Side<R, S>; 2],
 ) -> anyhow::Result<()> {
     let closer = driver.source.closer();
-    let parent = getpid();
+    let mut driver = Some(driver);
     io::stdout().flush().context("flushing standard output")?;
-    match fork_alone().map_err(failure::to_create("task 1"))? {
-        ForkResult::Child => {
-            leave(driver, closer.is_none());
-            live(parent, move || {
-                bench.placement().pin(1)?;
-                partner.answer(trips.work)
-            })
-        }
-        ForkResult::Parent { child } => {
-            bench.findings().peers = vec![child.as_raw().unsigned_abs()];
-            leave(partner, closer.is_none());
-            lead(bench, trips, driver, child, closer)
-        }
-    }
+    let child = spawn(|| {
+        leave(driver.take(), closer.is_none());
+        bench.placement().pin(1)?;
+        partner.answer(trips.work)
+    });
+    let child = child.map_err(failure::to_create("task 1"))?;
+    bench.findings().peers = vec![child.as_raw().unsigned_abs()];
+    leave(partner, closer.is_none());
+    lead(bench, trips, driver.expect("only the child leaves it"), child, closer)
 }
 
 /// Closes the other process's side here, too, if it is files; closing anything else would close it
 /// for the other process.
-fn leave<R, S>(side: Side<R, S>, is_files: bool) {
+fn leave<T>(side: T, is_files: bool) {
     if is_files { drop(side) } else { mem::forget(side) }
 }
 
