@@ -1,5 +1,6 @@
 //! CPU time and context switches, counted by the kernel, of this process or another.
 
+use std::process;
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -68,18 +69,18 @@ impl Counters {
         Some(counters)
     }
 
-    /// These plus those of the processes `peers`; `None` if one has ended.
-    pub(crate) fn with_peers(self, peers: &[u32]) -> Option<Self> {
-        peers.iter().try_fold(self, |sum, peer| Some(sum.and(Self::of_process(*peer)?)))
+    /// The sum of these processes', read in this order; `None` if one has ended.
+    pub(crate) fn of_all<'a>(mut pids: impl Iterator<Item = &'a u32>) -> Option<Self> {
+        pids.try_fold(Self::default(), |sum, pid| {
+            let is_own = *pid == process::id();
+            let of_pid = if is_own { Self::own() } else { Self::of_process(*pid)? };
+            Some(sum.each(of_pid, |sum, of_pid| sum + of_pid))
+        })
     }
 
     /// Switches of both kinds.
     pub fn switches(self) -> u64 {
         self.voluntary + self.involuntary
-    }
-
-    pub(crate) fn and(self, other: Self) -> Self {
-        self.each(other, |own, other| own + other)
     }
 
     /// The difference from `before`.

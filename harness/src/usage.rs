@@ -5,6 +5,8 @@
 //! If tasks live in other processes (peers), their usage is added. It is read from `/proc` while
 //! they wait, so that counting costs them nothing.
 
+use std::process;
+
 use crate::clock;
 use crate::counters::Counters;
 use crate::record::{CpuTime, CpuUse, Interference, Switches, Waiting};
@@ -15,10 +17,8 @@ use crate::system_load::{CpuCounts, SystemLoad, Threads};
 /// excludes reading files.
 #[derive(Debug)]
 pub struct Start {
-    pid: u32,
-    /// Processes whose counters are added to this one's, or replace them if
-    /// this is not `pid`.
-    others: Vec<u32>,
+    /// The counted processes; if this one is among them, it is the last.
+    processes: Vec<u32>,
     cpus: Vec<usize>,
     /// Unmeasured helper processes of this one.
     companions: Vec<u32>,
@@ -32,33 +32,33 @@ pub struct Start {
 impl Start {
     /// Starts a span now, over this process and its peers. Others are watched on `cpus`;
     /// `companions` do not count as others.
-    pub fn now(peers: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
-        Self::of(std::process::id(), peers, cpus, companions)
+    pub fn now(mut peers: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+        peers.push(process::id());
+        Self::of(peers, cpus, companions)
     }
 
     /// Starts a span now, over another process only, which is waiting. Its children do not count as
     /// others.
     pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(pid, vec![pid], cpus, children_of(pid))
+        Self::of(vec![pid], cpus, children_of(pid))
     }
 
-    fn of(pid: u32, others: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
-        let threads = threads(pid, &others);
+    fn of(processes: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+        let threads = Threads::read(&SystemFiles::live(), &processes);
         let load = SystemLoad::read(cpus, &companions);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
-        let before = Counters::default().with_peers(&others);
-        let counters = before.map(|before| before.and(own(pid)));
+        let counters = Counters::of_all(processes.iter());
         let (begun_ns, cpus) = (clock::now(), cpus.to_vec());
-        Self { pid, others, cpus, companions, threads, load, begun_ns, cpu_counts, counters }
+        Self { processes, cpus, companions, threads, load, begun_ns, cpu_counts, counters }
     }
 
     /// Ends the span now; `None` if one of the other processes has ended.
     pub fn end(self) -> Option<Span> {
         let wall_ns = clock::now().saturating_sub(self.begun_ns);
-        let after = own(self.pid).with_peers(&self.others);
+        let after = Counters::of_all(self.processes.iter().rev());
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions);
-        let threads = threads(self.pid, &self.others);
+        let threads = Threads::read(&SystemFiles::live(), &self.processes);
         let run_delay = threads.since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
@@ -77,18 +77,6 @@ pub fn children_of(pid: u32) -> Vec<u32> {
     let started = threads.filter_map(|tid| files.text(&format!("{folder}/{tid}/children")));
     let numbers = |text: String| text.split_whitespace().map(str::parse).collect::<Vec<_>>();
     started.flat_map(numbers).flatten().collect()
-}
-
-/// This process's counters, which count if the span covers it.
-fn own(pid: u32) -> Counters {
-    if pid == std::process::id() { Counters::own() } else { Counters::default() }
-}
-
-/// The threads of a process, and of others.
-fn threads(pid: u32, others: &[u32]) -> Threads {
-    let mut processes = vec![pid];
-    processes.extend(others.iter().filter(|other| **other != pid));
-    Threads::read(&SystemFiles::live(), &processes)
 }
 
 /// Usage in a span of time.
