@@ -40,9 +40,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use anyhow::{Context as _, anyhow};
 use clap::value_parser;
 use harness::counters::Counters;
-use harness::failure::{Unavailable, UsageError};
+use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
-use harness::limits::{self, Kind as TaskKind, Need};
+use harness::limits::{self, Kind as TaskKind, Need, Resource};
 use harness::placement::Policy;
 use harness::process_stat::spawn;
 use harness::record::{ScheduleKept, Serving};
@@ -51,7 +51,8 @@ use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
-use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, failure, memory};
+use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, memory};
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -192,26 +193,12 @@ impl Flags {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.use_of(launch.tasks)?;
-    let connections = u64::from(launch.tasks);
+    let (connections, ports) = (launch.tasks.into(), u64::from(flags.channel == Channel::Tcp));
     // The load's side: a connection is a file of each process, so two of the machine.
-    limits::require(&Need::new(TaskKind::TokioTcp, connections))?;
+    limits::require(&Need::new(TaskKind::TokioTcp, connections).with(Resource::Ports, ports))?;
     let mut of_machine = limits::in_force(&SystemFiles::live());
     of_machine.retain(|limit| limit.name == "fs.file-max");
     limits::admit(&Need::new(TaskKind::TokioTcp, 2 * connections), &of_machine)?;
-    let range = SystemFiles::live().text("proc/sys/net/ipv4/ip_local_port_range");
-    let ends = range.iter().flat_map(|range| range.split_whitespace());
-    let ends: Vec<u64> = ends.filter_map(|end| end.parse().ok()).collect();
-    // The server has one of them.
-    if let (Channel::Tcp, &[first, last]) = (flags.channel, &ends[..])
-        && first + connections > last
-    {
-        return Err(Unavailable(format!(
-            "{connections} connections need a port each, but net.ipv4.ip_local_port_range has \
-             {}; use --channel unix, fewer, or widen it",
-            last.saturating_sub(first)
-        ))
-        .into());
-    }
     if matches!(flags.kind, Kind::Compio | Kind::IoUring) {
         limits::require(&Need::new(TaskKind::Compio, 1))?;
     }
@@ -266,16 +253,15 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         desk,
     };
     io::stdout().flush().context("flushing standard output")?;
-    let live = || {
-        cpus::confine(of_server)?;
-        match &flags.server {
-            None => server.run(flags.kind),
-            Some(line) => Err(execute(line, server, flags)),
-        }
+    // In both cases this process's copy of the listening socket is closed.
+    let child = match &flags.server {
+        None => spawn(|| {
+            cpus::confine(of_server)?;
+            server.run(flags.kind)
+        }),
+        Some(line) => execute(line, server, flags, of_server),
     };
-    // This process's copy of the listening socket is closed with `live`.
-    let child =
-        spawn(live).map_err(|error| failure::creating(format_args!("the server"), error))?;
+    let child = child.map_err(to_create("the server"))?;
     let process = child.as_raw().unsigned_abs();
     let measured = cpus::confine(own).map_err(Into::into).and_then(|()| {
         let mut load = Load::new(bytes, polls)?;
@@ -303,20 +289,25 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     }
 }
 
-/// Replaces this process by the command of a server; returns why that failed.
-fn execute(line: &str, server: Server, flags: &Flags) -> io::Error {
+/// Starts the command of a server on these CPUs.
+fn execute(line: &str, server: Server, flags: &Flags, cpus: &[usize]) -> io::Result<Pid> {
     let line = format!(
         "{line} --tasks {} --message {} --work {} --workers {}",
         server.connections, flags.message, flags.work.work, server.workers
     );
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
-    // SAFETY: nothing else handles the signal in this process.
-    let _ = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) };
-    Command::new(words.next().unwrap_or_default())
-        .args(words)
-        .stdin(server.listener)
-        .stdout(io::stderr())
-        .exec()
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).stdin(server.listener).stdout(io::stderr());
+    let cpus = cpus::Mask::of(cpus);
+    let prepare = move || {
+        cpus.confine()?;
+        set_pdeathsig(Signal::SIGKILL)?;
+        // SAFETY: no code of this process handles the signal.
+        Ok(unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }.map(drop)?)
+    };
+    // SAFETY: it makes system calls, and neither allocates nor locks.
+    let child = unsafe { command.pre_exec(prepare) }.spawn()?;
+    Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
 /// How long a server may take to end after a failure.
@@ -338,12 +329,11 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
         let _ = kill(child, Signal::SIGKILL);
     }
     match outcome_of_process(child) {
-        Err(TaskError::Failed(error)) if has_ended => {
-            // Its code is an error number only if it could not be started.
-            let code = error.raw_os_error().filter(|_| is_guest);
-            let code = code.map_or(String::new(), |code| format!(" with code {code}, or to start"));
-            Err(anyhow!("the server failed{code}: {error}"))
-        }
+        Err(TaskError::Failed(error)) if has_ended => match error.raw_os_error() {
+            // The code of a command is no error number.
+            Some(code) if is_guest => Err(anyhow!("the server ended with code {code}")),
+            _ => Err(anyhow!("the server failed: {error}")),
+        },
         Err(TaskError::Panicked(text)) => Err(anyhow!("the server panicked: {text}")),
         _ => Ok(()),
     }

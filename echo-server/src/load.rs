@@ -10,9 +10,10 @@ use std::time::Duration;
 use std::vec;
 
 use anyhow::{Context as _, ensure};
+use harness::failure::to_create;
 use harness::rounds::{Lateness, Round};
 use harness::samples::Samples;
-use harness::{Measured, clock, failure};
+use harness::{Measured, clock};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -61,7 +62,7 @@ impl Load {
     /// A load over no connections.
     pub fn new(bytes: usize, polls: bool) -> anyhow::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)
-            .map_err(|error| failure::creating(format_args!("the epoll"), error.into()))?;
+            .map_err(|error| to_create("the epoll")(error.into()))?;
         Ok(Self {
             connections: Vec::new(),
             epoll,
@@ -93,8 +94,7 @@ impl Load {
                 epoll::add(&self.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
                 Ok(socket.into())
             };
-            let socket = open()
-                .map_err(|error| failure::creating(format_args!("connection {number}"), error))?;
+            let socket = open().map_err(to_create(format_args!("connection {number}")))?;
             let (due_ns, sent_ns) = (0, 0);
             self.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
             self.set_up(number)?;
@@ -122,9 +122,10 @@ impl Load {
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let Some(order) = &mut self.order else { return self.idle.pop_front() };
-        let at = self.idle.iter().position(|number| Some(number) == order.peek())?;
-        order.next();
-        self.idle.remove(at)
+        let is_idle = |number: &usize| self.connections[*number].received == self.message.len();
+        let next = order.next_if(is_idle)?;
+        // Which one this is does not matter: only their number counts then.
+        self.idle.pop_front().and(Some(next))
     }
 
     /// Keeps `busy` requests under way until the round ends, and times each iteration.

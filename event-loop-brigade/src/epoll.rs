@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 
-use harness::failure;
+use harness::failure::to_create;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -30,7 +30,7 @@ impl Epoll {
     /// # Errors
     /// The kernel's, such as too many watches.
     pub fn over(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
-        let failed = |error: Errno| failure::creating(format_args!("the epoll"), error.into());
+        let failed = |error: Errno| to_create("the epoll")(error.into());
         let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         for (channel, (reader, writer)) in pairs.iter().enumerate() {
             ioctl_fionbio(reader, true).map_err(failed)?;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use harness::failure::{Unavailable, creating};
+use harness::failure::{Unavailable, to_create};
 use harness::limits::RING_ENTRIES;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fd;
@@ -120,7 +120,7 @@ fn open(kind: Loop) -> anyhow::Result<IoUring> {
             "--loop: cannot create an io_uring ring: {error}; this kind needs {needs}"
         ))
         .into(),
-        _ => creating(format_args!("an io_uring ring"), error),
+        _ => to_create("an io_uring ring")(error),
     })
 }
 

@@ -58,28 +58,22 @@ impl Shortage {
 
 /// The error for a task or channel, `what`, that could not be created: a
 /// [`Shortage`] if the kernel reports that something ran out.
-pub fn creating(what: fmt::Arguments<'_>, cause: io::Error) -> anyhow::Error {
-    const RUN_OUT: [Errno; 5] =
-        [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS];
-    let number = cause.raw_os_error().map(Errno::from_raw);
-    if number.is_some_and(|number| RUN_OUT.contains(&number)) {
-        // Without files, nothing can be read.
-        let has_files = !matches!(number, Some(Errno::EMFILE | Errno::ENFILE));
-        let unread = if has_files { unreadable() } else { Vec::new() };
-        Shortage { what: what.to_string(), cause, unread }.into()
-    } else {
-        anyhow!("cannot create {what}: {cause}")
-    }
-}
-
-/// As [`creating`], for `map_err`.
 pub fn to_create(what: impl fmt::Display) -> impl FnOnce(io::Error) -> anyhow::Error {
-    move |error| creating(format_args!("{what}"), error)
+    use Errno::{EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM};
+    move |cause| match cause.raw_os_error().map(Errno::from_raw) {
+        Some(number @ (EAGAIN | ENOMEM | EMFILE | ENFILE | ENOBUFS)) => {
+            // Without files, nothing can be read.
+            let has_files = !matches!(number, EMFILE | ENFILE);
+            let unread = if has_files { unreadable() } else { Vec::new() };
+            Shortage { what: what.to_string(), cause, unread }.into()
+        }
+        _ => anyhow!("cannot create {what}: {cause}"),
+    }
 }
 
 /// The error for the channel with this number, which could not be opened.
 pub fn of_channel(number: usize) -> impl FnOnce(io::Error) -> anyhow::Error {
-    move |error| creating(format_args!("channel {number}"), error)
+    to_create(format!("channel {number}"))
 }
 
 /// The exit code for this error.
@@ -99,7 +93,7 @@ mod tests {
     use super::*;
 
     fn code(cause: Errno) -> ExitCode {
-        exit_code(&creating(format_args!("task 7"), cause.into()))
+        exit_code(&to_create("task 7")(cause.into()))
     }
 
     #[test]
