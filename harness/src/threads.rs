@@ -77,15 +77,12 @@ pub fn outcome_of_process(child: Pid) -> Result<(), TaskError> {
     }
 }
 
-/// Waits for a driver's thread, and returns its result.
+/// Waits for a thread that is no task, and returns its result.
 ///
 /// # Errors
-/// The driver's, or that it panicked.
-pub fn driven(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
-    match thread.join() {
-        Ok(result) => result,
-        Err(panic) => Err(anyhow!("a driver panicked: {}", panic_text(&*panic))),
-    }
+/// The thread's, or that it panicked.
+pub fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    thread.join().unwrap_or_else(|panic| Err(anyhow!("it panicked: {}", panic_text(&*panic))))
 }
 
 /// How a task failed.

@@ -5,7 +5,7 @@ use std::thread::{self, Builder};
 
 use anyhow::Context as _;
 use harness::hand_over::{Sink, Source, send_round};
-use harness::threads::{driven, end, spawn};
+use harness::threads::{end, joined, spawn};
 use harness::{Bench, Line, failure};
 
 use crate::laps::{Laps, Pool};
@@ -58,6 +58,7 @@ fn drive_all<R: Source, S: Sink>(
             let what = format_args!("the driver of ring {number}");
             drivers.push(driver.map_err(failure::to_create(what))?);
         }
+        let driven = |driver| joined(driver).context("driving a ring");
         drivers.into_iter().map(driven).fold(Ok(()), anyhow::Result::and)
     });
     pool.finish(result)

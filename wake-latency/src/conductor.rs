@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, Builder, ScopedJoinHandle};
+use std::thread::{self, Builder};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use futures::executor::block_on;
 use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Member, Purpose, Round};
-use harness::threads::panic_text;
+use harness::threads::joined;
 use harness::trace::Stop;
 use harness::work::spend;
 use harness::{Bench, RuntimeKind, clock, failure};
@@ -143,7 +143,7 @@ impl<B: Bell> Conductor<B> {
             let driven = block_on(self.drive(&mut crew));
             let observed = driven.and_then(|()| self.bench.observe());
             drop(crew);
-            waker.map_or(Ok(()), joined).and(observed)
+            waker.map_or(Ok(()), |waker| joined(waker).context("the waker")).and(observed)
         })
     }
 
@@ -177,7 +177,7 @@ impl<B: Bell> Conductor<B> {
     }
 
     /// The waker's main function.
-    fn wake(&self, mut member: Member<Tally>) -> io::Result<()> {
+    fn wake(&self, mut member: Member<Tally>) -> anyhow::Result<()> {
         let end = EndOfCalls(&self.calls);
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
@@ -210,13 +210,5 @@ impl<B: Bell> EndOfCalls<'_, B> {
 impl<B: Bell> Drop for EndOfCalls<'_, B> {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// Waits for the waker.
-fn joined(waker: ScopedJoinHandle<'_, io::Result<()>>) -> anyhow::Result<()> {
-    match waker.join() {
-        Ok(result) => result.context("the waker failed"),
-        Err(panic) => Err(anyhow!("the waker panicked: {}", panic_text(&*panic))),
     }
 }
