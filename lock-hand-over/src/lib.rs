@@ -41,7 +41,7 @@ use harness::{
 };
 
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
-use crate::task::{Board, HOLDS, Load, Tally, Task};
+use crate::task::{HOLDS, Load, Shared, Tally, Task};
 
 /// The most units of work, as with `--work`.
 const MOST_WORK: u64 = 1_000_000_000;
@@ -158,23 +158,23 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// Measures tasks that share a lock of this kind.
 fn measure<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let Flags { inside, outside, hold_fault, .. } = *flags;
-    let (crew, board) = (Crew::default(), Arc::new(Board::<L>::new()));
+    let (crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
     let load = Load { inside, outside, hold_fault };
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
-    let of_tasks = Arc::clone(&board);
-    let task = move |number| Task { number, is_thread, load, board: Arc::clone(&of_tasks) };
+    let of_tasks = Arc::clone(&shared);
+    let task = move |number| Task { number, is_thread, load, shared: Arc::clone(&of_tasks) };
     if is_thread {
-        return among_threads(flags, bench, crew, &board, task);
+        return among_threads(flags, bench, crew, &shared, task);
     }
     let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), crew, board, task))
+    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), crew, shared, task))
 }
 
 fn among_threads<L: Lock>(
     flags: &Flags,
     bench: &Bench,
     mut crew: Crew<Tally>,
-    board: &Board<L>,
+    shared: &Shared<L>,
     task: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
@@ -190,7 +190,7 @@ fn among_threads<L: Lock>(
             let builder = Builder::new().stack_size(STACK_BYTES);
             tasks.push(threads::spawn(scope, number, builder, body)?);
         }
-        let driven = block_on(drive(flags, bench, &mut crew, board));
+        let driven = block_on(drive(flags, bench, &mut crew, shared));
         threads::end(bench, driven, crew, tasks)
     })
 }
@@ -199,13 +199,13 @@ async fn among_async_tasks<L: Lock>(
     flags: Flags,
     bench: Bench,
     mut crew: Crew<Tally>,
-    board: Arc<Board<L>>,
+    shared: Arc<Shared<L>>,
     task: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;
     let tasks: Vec<_> =
         bench.creation().map(|number| spawn(kind, task(number).live(crew.member()))).collect();
-    let driven = drive(&flags, &bench, &mut crew, &board).await;
+    let driven = drive(&flags, &bench, &mut crew, &shared).await;
     async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
 }
 
@@ -217,14 +217,14 @@ async fn drive<L: Lock>(
     flags: &Flags,
     bench: &Bench,
     crew: &mut Crew<Tally>,
-    board: &Board<L>,
+    shared: &Shared<L>,
 ) -> anyhow::Result<()> {
     let rounds = bench.rounds(flags.rate).announced_to(bench.tasks());
     for round in rounds.traced(TRACED_ROUNDS, HOLDS as u64) {
-        board.begin(&round);
+        shared.begin(&round);
         let tallies = crew.run(&round).await?;
-        let (made, counted) =
-            (tallies.iter().map(|tally| tally.acquired).sum::<u64>(), board.counted());
+        let made: u64 = tallies.iter().map(|tally| tally.acquired).sum();
+        let counted = shared.counted();
         ensure!(
             made == counted,
             "--lock {}: this lock does not exclude: the tasks made {made} acquisitions, the \
@@ -232,10 +232,10 @@ async fn drive<L: Lock>(
             harness::flags::name(&flags.lock)
         );
         if round.purpose == Purpose::Traced {
-            round.finish_traced(board.laps());
+            round.finish_traced(shared.laps());
         } else if flags.rate.is_none() {
             let made = tallies.iter().map(|tally| tally.acquired);
-            round.finish(board.samples(&round, made), None)?;
+            round.finish(shared.samples(&round, made), None)?;
         } else {
             let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|of| of.late));
             let kept = ScheduleKept { missed: late.missed, called_late: None };

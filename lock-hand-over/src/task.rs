@@ -26,8 +26,8 @@ const LAP: usize = 16;
 /// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Board<L> {
-    shared: Apart<(L, AtomicU64)>,
+pub struct Shared<L> {
+    protected: Apart<(L, AtomicU64)>,
     /// When the current iteration began; the lock protects it.
     begun_ns: Apart<AtomicU64>,
     /// The iterations of a closed loop.
@@ -41,16 +41,16 @@ pub struct Board<L> {
 #[repr(align(128))]
 struct Apart<T>(T);
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<L: Lock> Board<L> {
-    /// A board for the tasks of a run.
+impl<L: Lock> Shared<L> {
+    /// For the tasks of a run.
     pub fn new() -> Self {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         Self {
-            shared: Apart((L::default(), AtomicU64::new(0))),
+            protected: Apart((L::default(), AtomicU64::new(0))),
             begun_ns: Apart(AtomicU64::new(0)),
             blocks: Mutex::new(Samples::new(block)),
             holds: Mutex::default(),
@@ -58,19 +58,19 @@ impl<L: Lock> Board<L> {
     }
 
     fn lock(&self) -> &L {
-        &self.shared.0.0
+        &self.protected.0.0
     }
 
     /// Prepares it for a round.
     pub fn begin(&self, round: &Round) {
-        self.shared.0.1.store(0, Relaxed);
+        self.protected.0.1.store(0, Relaxed);
         self.begun_ns.0.store(round.begin_ns, Relaxed);
         lock(&self.blocks).clear();
     }
 
     /// Acquisitions in this round, as the counter shows that the lock protects.
     pub fn counted(&self) -> u64 {
-        self.shared.0.1.load(Relaxed)
+        self.protected.0.1.load(Relaxed)
     }
 
     /// The iterations of a closed loop, and each task's turns, the time of which is that of all
@@ -98,7 +98,7 @@ impl<L: Lock> Board<L> {
     /// of acquisitions before this one.
     #[inline]
     fn enter<R>(&self, work: impl FnOnce(u64) -> R) -> R {
-        let acquired = &self.shared.0.1;
+        let acquired = &self.protected.0.1;
         // Load and store are two steps: a lock that does not exclude loses counts.
         let before = acquired.load(Relaxed);
         let result = work(before);
@@ -164,7 +164,7 @@ pub struct Task<L> {
     /// Its work.
     pub load: Load,
     /// What all tasks share.
-    pub board: Arc<Board<L>>,
+    pub shared: Arc<Shared<L>>,
 }
 
 impl<L: Lock> Task<L> {
@@ -188,32 +188,32 @@ impl<L: Lock> Task<L> {
 
     /// A closed loop, in which each hold is noted for a trace or iterations are timed.
     async fn compete<const TRACED: bool>(&self, round: &Round, work: &Work) -> io::Result<Tally> {
-        let board = &*self.board;
+        let shared = &*self.shared;
         self.wait_until(round, round.begin_ns).await?;
         let inside = |turns: &mut Turns| {
-            board.enter(|before| {
+            shared.enter(|before| {
                 turns.number = before + 1;
                 if TRACED {
-                    board.note_holder(round, self.number);
+                    shared.note_holder(round, self.number);
                 }
                 turns.computed = work.inside(turns.computed ^ before);
                 if TRACED {
-                    board.note_holder(round, self.number);
+                    shared.note_holder(round, self.number);
                 }
             });
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
-                turns.block_ns = board.end_block();
+                turns.block_ns = shared.end_block();
             }
         };
         let outside = |turns: &mut Turns| {
             turns.made += 1;
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
-                board.record_block(round, turns.block_ns);
+                shared.record_block(round, turns.block_ns);
             }
             turns.computed = work.outside(turns.computed);
             !round.is_over()
         };
-        let acquired = board.lock().repeat(inside, outside).await.made;
+        let acquired = shared.lock().repeat(inside, outside).await.made;
         Ok(Tally { acquired, late: None })
     }
 
@@ -229,7 +229,7 @@ impl<L: Lock> Task<L> {
                 computed = work.inside(computed ^ before);
                 held_ns
             };
-            let held_ns = self.board.lock().hold(|| self.board.enter(inside)).await;
+            let held_ns = self.shared.lock().hold(|| self.shared.enter(inside)).await;
             acquired += 1;
             late.missed += u64::from(!ran.waited);
             late.from_due.add(held_ns - due_ns);
