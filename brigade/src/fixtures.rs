@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use harness::record::{CpuTime, Ending, Interference, Measurement, Record, Switches};
+use harness::record::{CpuTime, Interference, Measurement, Record, Switches};
 
 use crate::judge::report::{Report, RunData, RunProgress, report as report_of};
 use crate::manifest::Manifest;
@@ -65,21 +65,13 @@ impl Sample {
             iterations: laps,
             warmups: 10,
             complete: true,
-            ended_by: Ending::Iterations,
-            error: None,
             affinity: vec![0, 1],
-            inherited: Default::default(),
-            cpus: None,
             measurements: vec![measurement("iteration", "hop", laps, self.wall_ns)],
             cpu: Some(CpuTime {
                 user_ns_per_operation: self.user_ns,
                 system_ns_per_operation: self.system_ns,
                 uncounted_ns_per_operation: None,
             }),
-            system_calls_per_operation: None,
-            schedule: None,
-            serving: None,
-            waiting: None,
             switches: Some(Switches {
                 voluntary_per_operation: self.switches * 0.75,
                 involuntary_per_operation: self.switches * 0.25,
@@ -91,8 +83,7 @@ impl Sample {
                 others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as i64),
                 ..Interference::default()
             },
-            ledger: None,
-            work: None,
+            ..Record::default()
         }
     }
 }
@@ -118,13 +109,8 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
         duration_ns: 1_000_000,
         command: vec![case.to_owned()],
         outcome,
-        interrupted: false,
         exit_code: Some(0),
-        signal: None,
-        error: None,
-        record: None,
-        stopped_ns: None,
-        reference: None,
+        ..Invocation::default()
     }
 }
 
@@ -166,14 +152,11 @@ fn measurement(name: &str, operation: &str, count: u64, wall_ns: f64) -> Measure
 }
 
 const MANIFEST: &str = r#"
-    [programs.threads]
-    path = "threads"
-    kind = "thread"
-    [programs.tasks]
-    path = "tasks"
-    kind = "async-task"
-    [programs.create]
-    path = "create"
+    rules = [{ words = "threads", kind = "thread" }, { words = "tasks", kind = "async-task" }]
+    [programs]
+    threads = { path = "threads" }
+    tasks = { path = "tasks" }
+    create = { path = "create" }
 
     [[screen]]
     heading = "HAND OVER"
@@ -250,10 +233,8 @@ pub fn run() -> SavedRun {
             rounds: 12,
             seed: 3_940_445_089,
             cases: cases.map(str::to_owned).to_vec(),
-            details: Vec::new(),
             skipped: vec![Skipped { case: "uring".to_owned(), reason: "no io_uring".to_owned() }],
-            procedure: None,
-            side: None,
+            ..RunDescription::default()
         },
         environment,
         invocations: invocations.concat(),

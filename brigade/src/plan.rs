@@ -219,17 +219,11 @@ mod tests {
         let name = |case: &usize| case.to_string();
         let partners = partners.iter().map(|pair| pair.map(|case| name(&case))).collect();
         RunDescription {
-            schema_version: String::new(),
-            brigade_version: String::new(),
-            started_at: String::new(),
-            profile: String::new(),
             rounds,
             seed: 7,
             cases: (0..cases).map(|case| name(&case)).collect(),
-            details: Vec::new(),
-            skipped: Vec::new(),
             procedure: Some(Procedure { seconds, partners, ..Procedure::default() }),
-            side: None,
+            ..RunDescription::default()
         }
     }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{anyhow, ensure};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,13 +17,13 @@ pub const SCHEMA_VERSION: &str = "1.1";
 
 /// The major schema version that readers understand. Minor versions add fields that older readers
 /// ignore.
-pub const READABLE_MAJOR: &str = "1";
+const READABLE_MAJOR: &str = "1";
 
 /// The longest record that a reader accepts, in bytes; 20 KiB are usual.
 pub const LONGEST_RECORD: usize = 1024 * 1024;
 
 /// The measurements of one invocation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Record {
     /// Schema version of this record, `major.minor`.
@@ -130,11 +131,12 @@ pub struct WorkRecord {
 }
 
 /// Why measuring stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// All requested iterations were measured.
+    #[default]
     Iterations,
     /// `--max-time` was reached.
     MaxTime,
@@ -320,22 +322,32 @@ pub struct LedgerPoint {
 
 /// The version of a document, whatever else it contains, and of the record in it.
 #[derive(Debug, Deserialize)]
-pub struct Versioned {
-    /// `major.minor`.
-    pub schema_version: String,
-    /// That of the record.
-    pub record: Option<Box<Self>>,
+struct Versioned {
+    schema_version: String,
+    record: Option<Box<Self>>,
 }
 
-impl Versioned {
-    /// Whether its major version is [`READABLE_MAJOR`].
-    pub fn is_readable(&self) -> bool {
-        self.schema_version.split('.').next() == Some(READABLE_MAJOR)
+/// Parses a JSON document, and any record in it, of this major schema version. Unknown fields are
+/// ignored.
+///
+/// # Errors
+/// For another major version, or anything that is no such document.
+pub fn parsed<T: DeserializeOwned>(json: &[u8]) -> anyhow::Result<T> {
+    let whole: Versioned = serde_json::from_slice(json)?;
+    for Versioned { schema_version, .. } in
+        [Some(&whole), whole.record.as_deref()].into_iter().flatten()
+    {
+        ensure!(
+            schema_version.split('.').next() == Some(READABLE_MAJOR),
+            "its schema version is {schema_version}, but this Brigade reads {READABLE_MAJOR}.x: \
+             update Brigade to read it"
+        );
     }
+    Ok(serde_json::from_slice(json)?)
 }
 
 impl Record {
-    /// Parses a record with this major schema version. Unknown fields are ignored.
+    /// Parses a record as [`parsed`] does.
     ///
     /// # Errors
     /// For more than [`LONGEST_RECORD`] bytes, another major version, or anything that is not a
@@ -344,14 +356,7 @@ impl Record {
         const HINT: &str = "is this the output of a Brigade program with --json?";
         let length = text.len();
         ensure!(length <= LONGEST_RECORD, "{length} bytes, more than {LONGEST_RECORD}; {HINT}");
-        let malformed = |error| anyhow!("reading a record: {error}; {HINT}");
-        let version: Versioned = serde_json::from_str(text).map_err(malformed)?;
-        ensure!(
-            version.is_readable(),
-            "its schema version is {}, but this reader knows {READABLE_MAJOR}.x: update Brigade",
-            version.schema_version
-        );
-        serde_json::from_str(text).map_err(malformed)
+        parsed(text.as_bytes()).map_err(|error| anyhow!("reading a record: {error}; {HINT}"))
     }
 
     /// The program's principal measurement; `None` if it failed before.

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use harness::system_files::SystemFiles;
 
-use crate::commands::flags::{Format, ReportFlags};
+use crate::commands::flags::{Format, ReportFlags, ShowFlags};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
 use crate::plan::{self, Schedule};
 use crate::show;
-use crate::show::screen::{Style, screen};
+use crate::show::screen::screen;
 use crate::store::results::{Environment, SavedRun};
 
 /// Runs `brigade report`.
@@ -21,40 +21,21 @@ use crate::store::results::{Environment, SavedRun};
 /// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let format = flags.format.unwrap_or_default();
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = flags.programs.alone()?;
     let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
     let saved = output::read(&folder)?;
-    let report = Reporter::new(&manifest, &folder).report(&saved, false);
-    let text = rendered(&report, format, &folder, flags.full, output::style())?;
-    match format {
-        Format::Text => output::print_coloured(&text)?,
-        _ => output::print(&text)?,
-    }
-    Ok(Exit::Done)
-}
-
-fn rendered(
-    report: &Report,
-    format: Format,
-    folder: &Path,
-    full: bool,
-    style: Style,
-) -> anyhow::Result<String> {
-    Ok(match format {
-        Format::Text if full => full_text(report),
-        Format::Text => screen(report, &folder.display().to_string(), style),
-        Format::Html => show::html::html(report),
-        Format::Svg => show::picture::picture(report)
+    let reporter = Reporter::new(&manifest, &folder);
+    let report = reporter.report(&saved, false);
+    output::print(&match format {
+        Format::Text => return reporter.print(&report, flags.show).map(|()| Exit::Done),
+        Format::Html => show::html::html(&report),
+        Format::Svg => show::picture::picture(&report)
             .context("the run has no case of the first screen: measure them with brigade run")?,
-        Format::Markdown => show::formats::markdown(report),
-        Format::Json => serde_json::to_string(report)? + "\n",
-        Format::Csv => show::formats::csv(report)?,
-    })
-}
-
-/// All tables and notes of a report as text.
-pub fn full_text(report: &Report) -> String {
-    show::page::text(&show::report::page(report))
+        Format::Markdown => show::formats::markdown(&report),
+        Format::Json => output::json(&report)?,
+        Format::Csv => show::formats::csv(&report)?,
+    })?;
+    Ok(Exit::Done)
 }
 
 /// The folder of the latest run.
@@ -101,16 +82,23 @@ impl<'a> Reporter<'a> {
         self.screen(&self.report(saved, true))
     }
 
-    /// The screen of a report.
-    pub fn screen(&self, report: &Report) -> String {
+    fn screen(&self, report: &Report) -> String {
         screen(report, &self.folder.display().to_string(), output::style())
+    }
+
+    /// Prints the screen of a report, or all its tables and notes.
+    pub fn print(&self, report: &Report, show: ShowFlags) -> anyhow::Result<()> {
+        output::print_coloured(&match show.full {
+            true => show::page::text(&show::report::page(report)),
+            false => self.screen(report),
+        })
     }
 }
 
 /// How complete a run is.
 fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let SavedRun { description, invocations, .. } = saved;
-    let (ended, interrupted): (Vec<_>, Vec<_>) = invocations.iter().partition(|of| !of.interrupted);
+    let ended: Vec<_> = invocations.iter().filter(|of| !of.interrupted).collect();
     let ran = |case: &String| {
         let mut rounds: Vec<u32> =
             ended.iter().filter(|of| of.case == *case).map(|of| of.round).collect();
@@ -122,7 +110,6 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
         share: schedule.share(),
         seconds_left: is_running.then(|| schedule.time_left().as_secs_f64()),
         ended: ended.len(),
-        interrupted: interrupted.len(),
         rounds: description.cases.iter().map(ran).min().unwrap_or(0),
         planned: (description.rounds > 0).then_some(description.rounds),
         is_complete: description.side.is_some() || schedule.next_turn().is_none(),
@@ -139,10 +126,18 @@ pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
     Ok(Reporter::alone(manifest, folder).report(&output::read(folder)?, false))
 }
 
+/// The label of this machine.
+pub fn label_here() -> String {
+    Environment::of_machine(&SystemFiles::live()).label()
+}
+
+/// The reports of the runs of this machine, the latest first, made as they are asked for.
+pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
+    let folders = SavedRun::latest_first(&manifest.results(), Some(&label_here())).into_iter();
+    folders.filter_map(|folder| report_of(manifest, &folder).ok())
+}
+
 /// The report of the latest run of this machine that has figures of the first screen.
 pub fn latest_here(manifest: &Manifest) -> Option<Report> {
-    let label = Environment::of_machine(&SystemFiles::live()).label();
-    let folders = SavedRun::latest_first(&manifest.results(), Some(&label));
-    let reports = folders.iter().filter_map(|folder| report_of(manifest, folder).ok());
-    reports.into_iter().find(|report| !report.screen.is_empty())
+    reports_here(manifest).find(|report| !report.screen.is_empty())
 }

@@ -60,13 +60,9 @@ pub fn described(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Run
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
         profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },
-        rounds: 0,
-        seed: 0,
         cases: cases.iter().map(|case| case.name.clone()).collect(),
         details: details(manifest, cases, chosen),
-        skipped: Vec::new(),
-        procedure: None,
-        side: None,
+        ..RunDescription::default()
     }
 }
 

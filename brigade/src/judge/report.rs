@@ -11,13 +11,13 @@ use super::loads::Loads;
 use super::lost_time::{LostTime, is_fit};
 use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
-use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, median, ratio};
+use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, ratio};
 use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, tables};
 use crate::store::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "2.1";
+pub const SCHEMA_VERSION: &str = "3.0";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,8 +75,6 @@ pub struct RunSummary {
     pub progress: RunProgress,
     /// The cases that could not run.
     pub skipped: Vec<Skipped>,
-    /// The median number of processes per case.
-    pub processes: f64,
     /// What kept the tasks of all cases from running; `null` if no record contains that.
     pub lost_time: Option<LostTime>,
     /// The time of the reference work, in nanoseconds: the median before all processes; `null` for
@@ -92,8 +90,6 @@ pub struct RunSummary {
 pub struct RunProgress {
     /// Invocations that ended.
     pub ended: usize,
-    /// Invocations that were interrupted.
-    pub interrupted: usize,
     /// Rounds that ran every case.
     pub rounds: u32,
     /// Rounds that the run is for; `null` if only time bounds it.
@@ -110,19 +106,8 @@ pub struct RunProgress {
     pub resumable: bool,
 }
 
-/// A part of the first screen: one activity and its costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Part {
-    /// The activity.
-    pub heading: String,
-    /// What one figure measures, such as one hop.
-    pub of: String,
-    /// The unit of the figures.
-    pub unit: Quantity,
-    /// Blocks of rows that are compared with one another.
-    pub blocks: Vec<Block>,
-}
+/// A part of the first screen.
+pub type Part = tables::Part<Row>;
 
 /// Rows with factors to one of them.
 pub type Block = tables::Block<Row>;
@@ -327,7 +312,6 @@ fn inherited(run: &SavedRun) -> Vec<String> {
 
 fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let SavedRun { description, environment, invocations, .. } = run.saved;
-    let counts = cases.rows.iter().filter_map(|rows| Some(rows[0].figure?.count as f64));
     let rows = cases.rows.iter().map(|rows| &rows[0]);
     let figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
     let any = !is_fit(cases.lost_time);
@@ -346,7 +330,6 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         seed: description.seed,
         progress: run.progress.clone(),
         skipped: description.skipped.clone(),
-        processes: median(&counts.collect::<Vec<_>>()).unwrap_or(0.0),
         lost_time: cases.lost_time,
         reference_ns: reference_ns(invocations),
         repeat: Repeat::of(&figures, &others, &RECORDED.scaled),
@@ -363,9 +346,7 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
             Block { name, reference, rows: rows.filter(is_shown).collect() }
         });
         let blocks: Vec<Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
-        let mut rows = blocks.iter().flat_map(|block| &block.rows);
-        let unit = rows.find(|row| row.figure.is_some()).map(|row| row.unit).unwrap_or_default();
-        Part { heading: part.heading.clone(), of: part.of.clone(), unit, blocks }
+        Part { heading: part.heading.clone(), of: part.of.clone(), blocks }
     });
     parts.filter(|part| !part.blocks.is_empty()).collect()
 }

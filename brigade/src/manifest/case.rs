@@ -11,8 +11,8 @@ use super::tables::TaskKind;
 /// Flags that decide how long a case measures, not what: they are in no name.
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
 
-/// How `brigade check` runs a program without a size of its own.
-pub(super) const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
+/// How `brigade check` runs a case without a rule about that.
+const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
 
 /// The time-out of an invocation, in seconds.
 const TIMEOUT_SECONDS: u64 = 60;
@@ -114,7 +114,7 @@ impl Case {
             program: program.to_owned(),
             placement,
             flags,
-            check: check.map(words).unwrap_or_default(),
+            check: words(check.unwrap_or(CHECK)),
             timeout_seconds: timeout.unwrap_or(TIMEOUT_SECONDS),
             needs_cpus: needs_cpus.max(least_cpus),
             needs_io_uring: rules.iter().any(|rule| rule.needs_io_uring),

@@ -15,7 +15,7 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, PredictionSpec, ReasonSpec, ScreenSpec,
+    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, Part, PredictionSpec, ReasonSpec,
     SentenceSpec, SwitchKind, TaskKind,
 };
 use tables::{Form, Program};
@@ -61,7 +61,7 @@ pub struct Manifest {
     pub cases: Vec<Case>,
     /// The first screen of a report.
     #[serde(default)]
-    pub screen: Vec<ScreenSpec>,
+    pub screen: Vec<Part<FigureSpec>>,
     /// Candidates for the sentences below the first screen.
     #[serde(default, rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
@@ -218,12 +218,7 @@ impl Manifest {
         let program = line.split_whitespace().next().unwrap_or_default();
         let known = self.programs.get(program);
         let known = known.ok_or_else(|| unknown("program", program, self.programs.keys()))?;
-        let mut case = Case::parse(line, &known.defaults, &self.rules)?;
-        case.kind = case.kind.or(known.kind);
-        if case.check.is_empty() {
-            case.check = words(known.check.as_deref().unwrap_or(case::CHECK));
-        }
-        Ok(case)
+        Case::parse(line, &known.defaults, &self.rules)
     }
 
     /// The cases that rows and plans name, each with its table.

@@ -25,16 +25,11 @@ pub struct Program {
     pub needs: Vec<Tool>,
     /// The kind of its tasks, if the runner must check their limits.
     pub tasks: Option<Kind>,
-    /// The kind of its tasks in reports, unless a case overrides it; `None` if nothing is handed
-    /// over or created.
-    pub kind: Option<TaskKind>,
     /// Its subcommand that serves connections, if echo-server starts it.
     pub server: Option<String>,
     /// Flags that make no difference, since the program has them anyway.
     #[serde(default)]
     pub defaults: String,
-    /// The flags with which `brigade check` runs it.
-    pub check: Option<String>,
 }
 
 impl Program {
@@ -133,19 +128,20 @@ impl FigureSpec {
     }
 }
 
-/// A part of the first screen: one activity and its costs.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// A part of the first screen, one activity and its costs, in the manifest and in a report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Part"))]
 #[serde(deny_unknown_fields)]
-pub struct ScreenSpec {
+pub struct Part<R> {
     /// The activity, such as `CREATE`.
     pub heading: String,
     /// What one figure measures, such as `one hop`.
     pub of: String,
     /// Blocks of rows that are compared with one another.
-    pub blocks: Vec<Block<FigureSpec>>,
+    pub blocks: Vec<Block<R>>,
 }
 
-/// Rows of the first screen that are divided by one of them, in the manifest and in a report.
+/// Rows of the first screen that are divided by one of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Block"))]
 #[serde(deny_unknown_fields)]
@@ -257,7 +253,7 @@ pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
 pub type ImpactPlan = BTreeMap<SwitchKind, Vec<String>>;
 
 /// A kind of switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
     /// To another thread on the same CPU.

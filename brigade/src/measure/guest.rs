@@ -14,8 +14,7 @@ use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
 use harness::record::{
-    Ending, LedgerPoint, Measurement, READABLE_MAJOR, Record, SCHEMA_VERSION, ScheduleKept,
-    Versioned, WorkRecord,
+    Ending, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept, WorkRecord, parsed,
 };
 use harness::samples::{Measured, Samples};
 use harness::system_files::SystemFiles;
@@ -261,14 +260,7 @@ impl Laps {
     /// Parses a guest's last line. The error is one line.
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
-        let version: Versioned = serde_json::from_str(text).map_err(wrong)?;
-        if !version.is_readable() {
-            return Err(format!(
-                "reading its laps: their version is {}, but this reader knows {READABLE_MAJOR}.x",
-                version.schema_version
-            ));
-        }
-        serde_json::from_str(text).map_err(wrong)
+        parsed(text.as_bytes()).map_err(wrong)
     }
 
     /// Builds the record from the laps and from what the runner observed between their marks.
@@ -306,18 +298,16 @@ impl Laps {
             ended_by,
             error: self.error,
             affinity,
-            inherited: Facts::new(),
             cpus: span.and_then(|span| span.cpus.clone()),
             cpu: span.map(|span| span.cpu(operations, None)),
-            system_calls_per_operation: None,
             schedule: self.schedule,
-            serving: None,
             waiting: span.map(|span| span.waited.clone().per_operation(operations)),
             switches: span.map(|span| span.switches(operations, expected, None)),
             interference: span.map(|span| span.interference).unwrap_or_default(),
             measurements,
             ledger: self.ledger,
             work: self.work,
+            ..Record::default()
         })
     }
 }
@@ -430,7 +420,7 @@ mod tests {
     #[test]
     fn malformed_laps_are_refused_with_the_reason() {
         for (from, to, reason) in [
-            ("1.0", "2.0", "their version is 2.0, but this reader knows 1.x"),
+            ("1.0", "2.0", "schema version is 2.0"),
             ("\"program\":\"p\",", "", "missing field `program`"),
             ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
             ("80,100,120", "", "'iteration': has 0 laps of 4 operations"),

@@ -7,6 +7,9 @@ const MARGIN: f64 = 0.06;
 /// one, ticks would hardly differ, and nearly equal figures would lie far apart.
 const LEAST: f64 = 0.394;
 
+/// The least span of an axis without ticks: its ends differ by a factor of 1.25.
+const LEAST_TIGHT: f64 = 0.0969;
+
 /// The most ticks on an axis.
 const MOST_TICKS: usize = 7;
 
@@ -25,10 +28,7 @@ impl Scale {
     /// The axis that shows the positive ones of these values; `None` if there
     /// are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
-        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
-        let low = logs.iter().copied().reduce(f64::min)?;
-        let high = logs.iter().copied().reduce(f64::max)?;
+        let (low, high) = extremes(values)?;
         let span = high - low;
         if span >= WIDE {
             let (low, high) = (low.floor(), high.ceil());
@@ -42,6 +42,18 @@ impl Scale {
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
     }
 
+    /// The shortest axis that shows the positive ones of these values, without ticks.
+    pub fn tight(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let (low, high) = extremes(values)?;
+        let pad = ((LEAST_TIGHT - (high - low)) / 2.0).max(0.0);
+        Some(Self { low: low - pad, high: high + pad, ticks: Vec::new() })
+    }
+
+    /// The values at its ends.
+    pub fn ends(&self) -> [f64; 2] {
+        [self.low, self.high].map(|end| 10_f64.powf(end))
+    }
+
     /// The position of a value, 0 to 1; values beyond the axis are at its end.
     pub fn share(&self, value: f64) -> f64 {
         let log = if value > 0.0 { value.log10() } else { self.low };
@@ -51,6 +63,13 @@ impl Scale {
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
+}
+
+/// The logarithms of the smallest and the largest positive value.
+fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
+    let ends = logs.filter(|log| log.is_finite()).map(|log| (log, log));
+    ends.reduce(|(low, high), (one, _)| (low.min(one), high.max(one)))
 }
 
 /// Round values between these: 1, 2 and 5 times powers of ten, or equal steps

@@ -9,10 +9,11 @@ use harness::terminal;
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
 use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range};
+use super::scale::Scale;
 use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
-use crate::judge::row::{Quantity, Row};
+use crate::judge::row::Row;
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
@@ -157,9 +158,9 @@ fn not_measured(report: &Report) -> String {
 
 /// A part: a heading with its axis, and its blocks of rows.
 fn of_part(part: &Part, style: Style) -> String {
-    let rows = || part.blocks.iter().flat_map(|block| &block.rows);
-    let axis = Axis::of(rows());
-    let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), part.unit);
+    let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
+    let axis = axis(&rows);
+    let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), &rows);
     for block in &part.blocks {
         if !block.name.is_empty() {
             text += &format!(" {}\n", terminal::line(&block.name));
@@ -198,11 +199,9 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     }
     let below = note.lines().count() + said.lines().count() + table.lines().count();
     let room = room.saturating_sub(4 + below).max(2);
-    let axis = Axis::of(rows.iter().copied());
-    let unit =
-        rows.iter().find(|row| row.figure.is_some()).map_or(Quantity::default(), |of| of.unit);
+    let axis = axis(&rows);
     let mut text = format!("\n{question}{said}");
-    text += &heading("", axis.as_ref(), unit);
+    text += &heading("", axis.as_ref(), &rows);
     let shown_row = |row: &&Row| {
         let by = row.figure.map_or(String::new(), |of| factor(of.value / cheapest));
         line(row, &by, axis.as_ref(), style)
@@ -223,9 +222,10 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     text + &note
 }
 
-fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
+fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
+    let unit = rows.iter().find(|row| row.figure.is_some()).map(|row| row.unit).unwrap_or_default();
     let ends = axis.map_or(String::new(), |axis| {
-        let [low, high] = axis.ends.map(|end| brief_ticks(end.exp(), unit));
+        let [low, high] = axis.ends().map(|end| brief_ticks(end, unit));
         let between = STRIP.saturating_sub(low.chars().count());
         format!("{low}{high:>between$}")
     });
@@ -241,11 +241,11 @@ fn heading(text: &str, axis: Option<&Axis>, unit: Quantity) -> String {
 }
 
 /// A row: label, median, range, factor, strip.
-fn line(row: &Row, factor: &str, axis: Option<&Axis>, style: Style) -> String {
+fn line(row: &Row, factor: &str, axis: Option<&Scale>, style: Style) -> String {
     let label = terminal::line(&row.label);
     let median = figure(row);
     let range = row.range.map_or(String::new(), |of| range(of, row.unit));
-    let strip = axis.map_or(String::new(), |axis| axis.strip(&row.values()));
+    let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
     let strip = style.paint(marks_of(row.kind)[2], &strip);
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
     // A label that is too long gets a line for itself.
@@ -255,39 +255,26 @@ fn line(row: &Row, factor: &str, axis: Option<&Axis>, style: Style) -> String {
     }
 }
 
-/// A logarithmic axis on which strips lie; its ends are natural logarithms.
-struct Axis {
-    ends: [f64; 2],
+/// The axis on which the strips of these rows lie.
+fn axis(rows: &[&Row]) -> Option<Scale> {
+    let ranges = rows.iter().filter_map(|row| row.range).filter(|range| range.low > 0.0);
+    Scale::tight(ranges.flat_map(|of| [of.low, of.high]))
 }
 
-impl Axis {
-    fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Self> {
-        let ranges = rows.filter_map(|row| row.range).filter(|range| range.low > 0.0);
-        let all: Vec<f64> = ranges.flat_map(|of| [of.low.ln(), of.high.ln()]).collect();
-        let low = all.iter().copied().reduce(f64::min)?;
-        let high = all.iter().copied().reduce(f64::max)?;
-        // Equal figures would lie far apart on an axis that is too short.
-        let pad = ((1.25_f64.ln() - (high - low)) / 2.0).max(0.0);
-        Some(Self { ends: [low - pad, high + pad] })
+/// How many of these values lie where.
+fn strip(axis: &Scale, values: &[f64]) -> String {
+    let mut counts = [0_usize; STRIP];
+    for value in values.iter().filter(|value| **value > 0.0) {
+        counts[((axis.share(*value) * STRIP as f64) as usize).min(STRIP - 1)] += 1;
     }
-
-    /// How many of these values lie where.
-    fn strip(&self, values: &[f64]) -> String {
-        let [low, high] = self.ends;
-        let mut counts = [0_usize; STRIP];
-        for value in values.iter().filter(|value| **value > 0.0) {
-            let place = (value.ln() - low) / (high - low) * STRIP as f64;
-            counts[(place.max(0.0) as usize).min(STRIP - 1)] += 1;
-        }
-        let share = |count: usize| count as f64 / values.len() as f64;
-        let mark = |count: &usize| match share(*count) {
-            _ if *count == 0 => '·',
-            few if few < 0.15 => '░',
-            some if some < 0.4 => '▒',
-            _ => '▓',
-        };
-        if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
-    }
+    let share = |count: usize| count as f64 / values.len() as f64;
+    let mark = |count: &usize| match share(*count) {
+        _ if *count == 0 => '·',
+        few if few < 0.15 => '░',
+        some if some < 0.4 => '▒',
+        _ => '▓',
+    };
+    if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
 }
 
 /// What the screen's sentences are, without the room of the screen.
@@ -351,11 +338,11 @@ mod tests {
 
     #[test]
     fn two_modes_are_two_spots() {
-        let axis = Axis { ends: [0.0, 10_f64.ln()] };
+        let axis = Scale::tight([1.0, 10.0]).unwrap();
         let mut values = vec![1.0; 6];
         values.extend([9.99; 6]);
-        assert_eq!(axis.strip(&values), format!("▓{}▓", "·".repeat(STRIP - 2)));
-        assert_eq!(axis.strip(&[]), "");
+        assert_eq!(strip(&axis, &values), format!("▓{}▓", "·".repeat(STRIP - 2)));
+        assert_eq!(strip(&axis, &[]), "");
     }
 
     /// The value of a printed time or size, in its smallest unit, and of a printed factor.

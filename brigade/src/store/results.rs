@@ -1,16 +1,15 @@
 //! The folder of a run's results. Files are only added, and are complete whenever the runner dies.
 //! A folder that somebody else sent is read, and resumed, without touching a file outside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use harness::record::{READABLE_MAJOR, Record, Versioned};
-use libc::{O_NOFOLLOW, O_NONBLOCK};
-use serde::de::DeserializeOwned;
+use harness::record::{Record, parsed};
+use libc::{O_NOFOLLOW, O_NONBLOCK, c_int};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,7 +35,7 @@ const MOST_ALIKE: usize = 8;
 pub const RUN_SCHEMA_VERSION: &str = "1.0";
 
 /// What was run: the contents of `run.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunDescription {
     /// Version of this description's schema, `major.minor`.
@@ -112,7 +111,7 @@ pub struct Procedure {
 pub const INVOCATION_SCHEMA_VERSION: &str = "1.0";
 
 /// One invocation of one case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Invocation {
     /// Schema version of this line, `major.minor`.
@@ -161,13 +160,14 @@ pub struct Reference {
 }
 
 /// The outcome of an invocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The program exited with 0 and printed a complete record.
     Measured,
     /// The program ended otherwise, or did not print exactly one record.
+    #[default]
     Failed,
     /// The program exceeded the case's time-out and was killed.
     TimedOut,
@@ -324,16 +324,8 @@ impl Folder {
     pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
         let file = path.join(RECORDS);
         let open = || {
-            let mut options = OpenOptions::new();
-            options.read(true).append(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
-            let mut records = options.open(&file)?;
-            let metadata = records.metadata()?;
-            ensure!(
-                metadata.is_file() && metadata.nlink() == 1,
-                "it is a link, or not a regular file"
-            );
-            let mut bytes = Vec::new();
-            records.read_to_end(&mut bytes)?;
+            let (records, bytes) = read(&file, OpenOptions::new().append(true), O_NOFOLLOW)?;
+            ensure!(records.metadata()?.nlink() == 1, "it is a link");
             Ok((records, bytes))
         };
         let (records, bytes) = open().with_context(|| format!("resuming {}", file.display()))?;
@@ -488,8 +480,8 @@ impl SavedRun {
     }
 
     fn parse(description: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<Self> {
-        let description = document(description).context(RUN)?;
-        let mut run = Self::new(description, document(environment).context(ENVIRONMENT)?);
+        let description = parsed(description).context(RUN)?;
+        let mut run = Self::new(description, parsed(environment).context(ENVIRONMENT)?);
         for (number, line) in (1..).zip(records.split_inclusive(|byte| *byte == b'\n')) {
             match invocation(line) {
                 Ok(invocation) => run.invocations.push(invocation),
@@ -509,7 +501,7 @@ impl SavedRun {
     /// Sides of a comparison, which may be other builds, and unreadable folders are skipped.
     pub fn alike(folder: &Path) -> Vec<(PathBuf, Self)> {
         let environment = |folder: &Path| -> Option<Environment> {
-            let mut environment: Environment = document(&bytes(folder, ENVIRONMENT).ok()?).ok()?;
+            let mut environment: Environment = parsed(&bytes(folder, ENVIRONMENT).ok()?).ok()?;
             let of_another = |name: &str| name == "boot" || name.starts_with("software.tools.");
             environment.facts.retain(|name, _| !of_another(name));
             Some(environment)
@@ -518,12 +510,10 @@ impl SavedRun {
         let (Some(own), Some(parent)) = (environment(&folder), folder.parent()) else {
             return Vec::new();
         };
-        let mut folders = folders(parent);
-        folders.retain(|of| environment(of).as_ref() == Some(&own));
-        folders.sort();
-        let newest = folders.into_iter().rev();
-        let runs = newest.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
-        runs.filter(|(_, run)| run.description.side.is_none()).take(MOST_ALIKE).collect()
+        let newest = Self::latest_first(parent, None).into_iter();
+        let alike = newest.filter(|of| environment(of).as_ref() == Some(&own));
+        let runs = alike.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
+        runs.take(MOST_ALIKE).collect()
     }
 
     /// Folders of runs, on machines with this label if given, latest first. Other folders and sides
@@ -536,47 +526,32 @@ impl SavedRun {
             (is_here && run.description.side.is_none())
                 .then_some((run.description.started_at, folder))
         };
-        let mut runs: Vec<(String, PathBuf)> =
-            folders(parent).into_iter().filter_map(began).collect();
-        runs.sort();
+        let entries = parent.read_dir().into_iter().flatten().flatten();
+        let runs = entries.filter_map(|entry| began(entry.path()));
+        let runs: BTreeSet<(String, PathBuf)> = runs.collect();
         runs.into_iter().rev().map(|(_, folder)| folder).collect()
     }
 }
 
-fn folders(parent: &Path) -> Vec<PathBuf> {
-    let entries = parent.read_dir().into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+/// A regular file and its bytes; a named pipe is not waited for.
+fn read(path: &Path, options: &mut OpenOptions, flags: c_int) -> anyhow::Result<(File, Vec<u8>)> {
+    let mut file = options.read(true).custom_flags(flags | O_NONBLOCK).open(path)?;
+    ensure!(file.metadata()?.is_file(), "it is not a regular file");
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((file, bytes))
 }
 
-/// The bytes of a regular file of the folder; a named pipe is not waited for.
+/// The bytes of a file of the folder.
 fn bytes(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
     let path = folder.join(name);
-    let read = || {
-        let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&path)?;
-        ensure!(file.metadata()?.is_file(), "it is not a regular file");
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().with_context(|| format!("reading {}: is this the folder of a run?", path.display()))
-}
-
-/// Parses a JSON document that this Brigade can read.
-fn document<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
-    let version: Versioned = serde_json::from_slice(bytes)?;
-    for of in [Some(&version), version.record.as_deref()].into_iter().flatten() {
-        ensure!(
-            of.is_readable(),
-            "its schema version is {}, but this Brigade reads {READABLE_MAJOR}.x: update Brigade \
-             to read it",
-            of.schema_version
-        );
-    }
-    Ok(serde_json::from_slice(bytes)?)
+    let (_, bytes) = read(&path, &mut OpenOptions::new(), 0)
+        .with_context(|| format!("reading {}: is this the folder of a run?", path.display()))?;
+    Ok(bytes)
 }
 
 fn invocation(line: &[u8]) -> anyhow::Result<Invocation> {
-    let invocation: Invocation = document(line)?;
+    let invocation: Invocation = parsed(line)?;
     let is_whole = invocation.record.is_some() || invocation.outcome != Outcome::Measured;
     ensure!(is_whole, "it is marked as measured, but has no record");
     Ok(invocation)
@@ -598,12 +573,8 @@ mod tests {
 
     /// A new run's folder.
     fn folder(parent: &Path) -> Folder {
-        let run: RunDescription = serde_json::from_value(serde_json::json!({
-            "schema_version": RUN_SCHEMA_VERSION, "brigade_version": "0", "profile": "default",
-            "started_at": "2026-01-01T00:00:00Z", "rounds": 1, "seed": 1, "cases": [],
-            "details": [], "skipped": [],
-        }))
-        .unwrap();
+        let started_at = "2026-01-01T00:00:00Z".to_owned();
+        let run = RunDescription { started_at, ..RunDescription::default() };
         Folder::create(parent, &run, "x").unwrap()
     }
 
@@ -657,10 +628,6 @@ mod tests {
             [RUN, ENVIRONMENT, RECORDS].map(|name| fs::read(recorded().join(name)).unwrap());
         let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').take(2).collect();
         [run, environment, lines.concat()]
-    }
-
-    fn read([run, environment, records]: &[Vec<u8>; 3]) -> anyhow::Result<SavedRun> {
-        SavedRun::parse(run, environment, records)
     }
 
     /// A folder with these files.
@@ -733,7 +700,8 @@ mod tests {
                 let (start, end) = (start.index(bytes.len() + 1), end.index(bytes.len() + 1));
                 bytes.splice(start.min(end)..start.max(end), piece);
             }
-            if let Ok(run) = read(&files) {
+            let [run, environment, records] = &files;
+            if let Ok(run) = SavedRun::parse(run, environment, records) {
                 let lines = files[2].split_inclusive(|byte| *byte == b'\n').count();
                 let read = run.invocations.len() + run.warnings.len();
                 prop_assert!(read == lines);
@@ -756,14 +724,14 @@ mod tests {
             (replaced(first, "\"record\":{", "\"record\":null,\"r\":{"), "has no record"),
             (replaced(first, "version\":\"1.0", "version\":\"2.0"), "its schema version is 2.0"),
         ] {
-            let files = [run.clone(), environment.clone(), [first, &bad, second].concat()];
-            let read = read(&files).unwrap();
+            let records = [first, &bad, second].concat();
+            let read = SavedRun::parse(&run, &environment, &records).unwrap();
             assert_eq!(read.invocations.len(), 2, "{reason}");
             let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
             assert!(warning.contains("line 2: ") && warning.contains(reason), "{warning}");
         }
         let torn = [first, &second[..40]].concat();
-        let read = read(&[run, environment, torn]).unwrap();
+        let read = SavedRun::parse(&run, &environment, &torn).unwrap();
         assert_eq!((read.invocations.len(), read.warnings.len()), (1, 1));
     }
 

@@ -22,7 +22,7 @@ pub const RECORD: &str = r#"{"schema_version":"1.0","program":"a","version":"0.1
 pub struct Bench {
     folder: TempDir,
     cases: Vec<String>,
-    /// A key for every case, such as `needs_cpus = 2`.
+    /// A key for every case, such as `, needs_cpus = 2`.
     pub case_keys: &'static str,
 }
 
@@ -63,14 +63,11 @@ impl Bench {
 
     /// The manifest's text.
     pub fn manifest(&self) -> String {
-        let mut text = "flags = \"--max-time 1\"\n".to_owned();
-        if !self.case_keys.is_empty() {
-            text += &format!("rules = [{{ words = '', {} }}]\n", self.case_keys);
-        }
-        text += "[programs]\n";
+        let check = "check = '--tasks 1 --iters 2 --warmups 0'";
+        let rule = format!("rules = [{{ words = '', {check}{} }}]", self.case_keys);
+        let mut text = format!("flags = '--max-time 1'\n{rule}\n[programs]\n");
         for program in self.programs() {
-            let check = "--tasks 1 --iters 2 --warmups 0";
-            text += &format!("{program} = {{ path = '{program}', check = '{check}' }}\n");
+            text += &format!("{program} = {{ path = '{program}' }}\n");
         }
         let cases = &self.cases;
         text + &format!("[[group]]\nname = 'letters'\nquestion = 'Which?'\ncases = {cases:?}\n")

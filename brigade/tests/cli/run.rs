@@ -113,11 +113,11 @@ fn every_outcome_of_a_program_is_a_record() {
 #[test]
 fn a_case_that_cannot_run_here_is_skipped_with_the_reason() {
     let mut bench = Bench::new(&["a"], "touch ran");
-    bench.case_keys = "needs_cpus = 100000";
+    bench.case_keys = ", needs_cpus = 100000";
     let ended = bench.ends(&["check"]);
     assert!(ended.code == Some(0) && ended.stdout.contains("100000 CPUs"), "{ended:?}");
     for (keys, reason) in
-        [("needs_cpus = 100000", "100000 CPUs"), ("needs_io_uring = true", "io_u")]
+        [(", needs_cpus = 100000", "100000 CPUs"), (", needs_io_uring = true", "io_u")]
     {
         bench.case_keys = keys;
         let mut brigade = bench.brigade(&["run"]);
@@ -313,7 +313,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         (nothing, "", ["\"b\"", "\"b --x\""], "suite.toml has no case 'b'"),
         (
             nothing,
-            "needs_cpus = 100000",
+            ", needs_cpus = 100000",
             [""; 2],
             "case 'a' can no longer run here: it needs 100000",
         ),
