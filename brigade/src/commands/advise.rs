@@ -76,13 +76,13 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         setting.applied(&files, &facts, &format!("'{}'", cases.join("' '")))
     });
     let advice: Vec<Advice> = advice.collect();
-    let json = || {
+    if flags.json {
         let settings = advice.iter().map(serde_json::to_value);
         let all = settings.chain(unusual.iter().map(serde_json::to_value));
-        let all = all.collect::<Result<Vec<_>, _>>()?;
-        anyhow::Ok(serde_json::to_string(&all)? + "\n")
-    };
-    let run = || flags.root.is_none().then(|| latest_here(&manifest)).flatten();
+        output::print(&output::json(&all.collect::<Result<Vec<_>, _>>()?)?)?;
+        return Ok(Exit::Done);
+    }
+    let run = flags.root.is_none().then(|| latest_here(&manifest)).flatten();
     let suspect = |row: &Row| {
         let affects = |of: &&Advice| {
             let cases = manifest.advice.get(&of.setting.cost);
@@ -90,9 +90,8 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         };
         advice.iter().find(affects).map(|of| of.setting.name.clone())
     };
-    let slow = || run().map(|run| page::text(&slowness(&manifest, &run, suspect)) + "\n");
-    let text = || slow().unwrap_or_default() + &inherited(&unusual) + &text(&advice);
-    output::print(&if flags.json { json()? } else { text() })?;
+    let slow = run.map(|run| page::text(&slowness(&manifest, &run, suspect)) + "\n");
+    output::print(&(slow.unwrap_or_default() + &inherited(&unusual) + &text(&advice)))?;
     Ok(Exit::Done)
 }
 

@@ -8,19 +8,11 @@ use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
-use crate::manifest::{Case, Manifest, Placement};
-use crate::measure::executables::Executables;
+use crate::manifest::{Case, Placement};
+use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke, without};
 use crate::measure::process::Signals;
 use crate::store::results::{Invocation, Outcome};
-
-/// The result of checking one case.
-#[derive(Debug, PartialEq, Eq)]
-enum Finding {
-    Passed,
-    Failed(String),
-    Skipped(String),
-}
 
 /// Runs `brigade check`.
 ///
@@ -39,17 +31,17 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
 
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for case in cases {
-        let finding = match capabilities.missing_for(case) {
-            Some(reason) => Finding::Skipped(reason),
-            None => examine(case, &manifest, &binaries, &mut session.signals),
+        let (outcome, reason) = match capabilities.missing_for(case) {
+            Some(reason) => (Outcome::Refused, reason),
+            None => examine(case, &binaries[&case.program], &mut session.signals),
         };
         if session.signals.stops() > 0 {
             break;
         }
-        let (count, text) = match finding {
-            Finding::Passed => (&mut passed, "ok".to_owned()),
-            Finding::Failed(reason) => (&mut failed, format!("FAILED {reason}")),
-            Finding::Skipped(reason) => (&mut skipped, format!("skipped {reason}")),
+        let (count, text) = match outcome {
+            Outcome::Measured => (&mut passed, "ok".to_owned()),
+            Outcome::Refused => (&mut skipped, format!("skipped {reason}")),
+            Outcome::Failed | Outcome::TimedOut => (&mut failed, format!("FAILED {reason}")),
         };
         *count += 1;
         output::print(&(terminal::line(&format!("{}: {text}", case.name)) + "\n"))?;
@@ -64,39 +56,18 @@ pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
     })
 }
 
-/// Runs a case at its check size and verifies the record.
-fn examine(
-    case: &Case,
-    manifest: &Manifest,
-    binaries: &Executables,
-    signals: &mut Signals,
-) -> Finding {
+/// Runs a case at its check size and verifies the record. Returns the outcome, and the reason
+/// unless it passed.
+fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome, String) {
     // The case's own time limit would end the check early on a slow machine.
     let replaced = [&case.check[..], &["--max-time".to_owned()]].concat();
     let case = &Case { flags: without(&case.flags, &replaced), ..case.clone() };
-    let job = Job {
-        case,
-        round: 1,
-        attempt: 1,
-        under: &[],
-        binary: &binaries[&case.program],
-        flags: &case.check,
-        shared_cpu: None,
-    };
-    let is_guest = manifest.program_of(case).form == Form::Laps;
-    judge(case, is_guest, &invoke(&job, signals))
-}
-
-/// Judges an invocation at the case's check size.
-fn judge(case: &Case, is_guest: bool, invocation: &Invocation) -> Finding {
-    let reason = || invocation.error.clone().unwrap_or_default();
-    match (invocation.outcome, &invocation.record) {
-        (Outcome::Refused, _) => Finding::Skipped(reason()),
-        (Outcome::Measured, Some(record)) => match verify(case, is_guest, record) {
-            Ok(()) => Finding::Passed,
-            Err(reason) => Finding::Failed(reason),
-        },
-        _ => Finding::Failed(reason()),
+    let Invocation { outcome, record, error, .. } =
+        invoke(&Job::once(case, binary, &case.check), signals);
+    let is_guest = binary.program.form == Form::Laps;
+    match record.filter(|_| outcome == Outcome::Measured).map(|of| verify(case, is_guest, &of)) {
+        Some(Err(reason)) => (Outcome::Failed, reason),
+        _ => (outcome, error.unwrap_or_default()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use anyhow::bail;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use clap_complete::CompleteEnv;
@@ -12,7 +13,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use harness::limits::Kind;
 
 use crate::commands::output;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::measure::executables::unpacked_guests;
@@ -218,12 +219,10 @@ pub struct ReportFlags {
     /// Format of the report [default: text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Print all tables and notes instead of the first screen
-    #[arg(long)]
-    pub full: bool,
-    /// The manifest, which defines groups and the first screen [default: the one in this binary]
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub show: ShowFlags,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
 /// A format of a report.
@@ -308,9 +307,8 @@ pub struct ImpactFlags {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// The manifest [default: the one in this binary]
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade trace`.
@@ -344,7 +342,7 @@ pub struct LimitsFlags {
     pub json: bool,
 }
 
-/// Flags of every command that runs programs.
+/// The flag of every command that reads the manifest.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ProgramFlags {
     /// The manifest [default: the one in this binary]
@@ -353,12 +351,20 @@ pub struct ProgramFlags {
 }
 
 impl ProgramFlags {
-    /// The manifest in the flags, or the one in this binary, with the guests' sources.
+    /// The manifest in the flags, or the one in this binary.
+    ///
+    /// # Errors
+    /// As [`Manifest::load`].
+    pub fn alone(&self) -> anyhow::Result<Manifest> {
+        Manifest::load(self.manifest.as_deref())
+    }
+
+    /// The same with the guests' sources.
     ///
     /// # Errors
     /// As [`Manifest::load`].
     pub fn manifest(&self) -> anyhow::Result<Manifest> {
-        let mut manifest = Manifest::load(self.manifest.as_deref())?;
+        let mut manifest = self.alone()?;
         manifest.guests = manifest.guests.or_else(unpacked_guests);
         Ok(manifest)
     }
@@ -406,29 +412,25 @@ pub fn read() -> Result<Cli, clap::Error> {
 
 /// Prints clap's help, version or error: help and version to standard output, errors as one line to
 /// standard error.
-pub fn explain(error: &clap::Error) -> Exit {
+///
+/// # Errors
+/// If the help cannot be written.
+pub fn explain(error: &clap::Error) -> anyhow::Result<Exit> {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match output::print(&error.render().to_string()) {
-            Ok(()) => Exit::Done,
-            Err(error) => {
-                output::warn(&format!("{error:#}"));
-                Exit::Failed
-            }
-        };
+        output::print(&error.render().to_string())?;
+        return Ok(Exit::Done);
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && Manifest::load(None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
     {
-        output::warn(&format!("'{name}' is a group: brigade run {name}"));
-        return Exit::Usage;
+        bail!(UsageError(format!("'{name}' is a group: brigade run {name}")));
     }
     let named = env::args().nth(1).unwrap_or_default();
     let help = match Cli::command().find_subcommand(&named) {
         Some(_) => format!("brigade {named} --help"),
         None => "brigade --help".to_owned(),
     };
-    output::warn(&format!("{} (try '{help}')", harness::flags::reason(error)));
-    Exit::Usage
+    bail!(UsageError(format!("{} (try '{help}')", harness::flags::reason(error))))
 }
 
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.

@@ -2,26 +2,28 @@
 //! cost on this machine.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
+use clap::ValueEnum as _;
 use harness::counters::{Counters, SwitchCounter, ended_ns};
 use harness::cpus;
+use harness::flags::name;
 use harness::record::IdleState;
 use harness::system_files::SystemFiles;
 use harness::system_load::CpuCounts;
 
 use crate::commands::flags::ImpactFlags;
-use crate::commands::{output, report};
+use crate::commands::output;
+use crate::commands::report::{label_here, report_of, reports_here};
 use crate::exit::{Exit, UsageError};
-use crate::judge::impact::{Costs, Impact, Meanwhile, SwitchCost, Used};
+use crate::judge::impact::{Impact, Meanwhile, Prices, SwitchCost, SwitchKind, Used};
+use crate::judge::report::Report;
 use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::show;
 use crate::show::verdict::{Verdict, verdict};
-use crate::store::results::{Environment, SavedRun};
 
 /// Runs `brigade impact`.
 ///
@@ -29,19 +31,19 @@ use crate::store::results::{Environment, SavedRun};
 /// If the flags are wrong, there is no run of this machine, or the program cannot be started or
 /// watched.
 pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
-    let manifest = Manifest::load(flags.manifest.as_deref())?;
+    let manifest = flags.programs.alone()?;
     if flags.pid.is_none() && flags.command.is_empty() {
         let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
-        return Err(UsageError(which.to_owned()).into());
+        bail!(UsageError(which.to_owned()));
     }
-    if manifest.impact.len() < 3 {
-        let lacking = "impact: [impact] of suite.toml lacks a kind of switch";
-        return Err(UsageError(lacking.to_owned()).into());
+    let mut kinds = SwitchKind::value_variants().iter();
+    if let Some(kind) = kinds.find(|kind| !manifest.impact.contains_key(kind)) {
+        bail!(UsageError(format!("impact: [impact] of suite.toml lacks {}", name(kind))));
     }
     if let Some(pid) = flags.pid {
         ensure!(Counters::of_process(pid).is_some(), "--pid {pid}: there is no such process");
     }
-    let (run, costs, disturbed) = prices(flags, &manifest)?;
+    let prices = prices(flags, &manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let before = CpuCounters::read()?;
@@ -50,9 +52,8 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
         None => run_command(&flags.command)?,
     };
     let meanwhile = CpuCounters::read()?.since(&before);
-    let impact = Impact::of(used, &meanwhile, run, costs, disturbed);
-    let json = || anyhow::Ok(serde_json::to_string(&impact)? + "\n");
-    output::print(&if flags.json { json()? } else { show::text::impact(&impact) })?;
+    let impact = Impact::of(used, &meanwhile, prices);
+    output::print(&if flags.json { output::json(&impact)? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
         output::warn(&format!("{}: {status}", flags.command.join(" ")));
     }
@@ -144,30 +145,30 @@ fn used(counters: Counters, wall: Duration) -> anyhow::Result<Used> {
     })
 }
 
-/// The cost of switches in one run: its name, the costs, and what disturbed it.
-type Prices = (String, Costs, Option<String>);
-
 /// The named run, or else this machine's latest.
 fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
-    let label = Environment::of_machine(&SystemFiles::live()).label();
-    let latest = || SavedRun::latest_first(&manifest.results(), Some(&label));
-    let folders = flags.run.clone().map_or_else(latest, |folder| vec![folder]);
-    let of_run = |folder: &PathBuf| {
-        let report = report::report_of(manifest, folder).ok()?;
+    let of_run = |report: Report| {
         let plan = manifest.impact.iter();
         let costs = plan.map(|(kind, cases)| Some((*kind, SwitchCost::of(&report, cases)?)));
-        let costs: Costs = costs.collect::<Option<_>>()?;
+        let costs = costs.collect::<Option<_>>()?;
         let Verdict { is_good, text, .. } = verdict(&report.run);
-        Some((report.run.name.clone(), costs, (!is_good).then_some(text)))
+        Some(Prices { run: report.run.name, disturbed: (!is_good).then_some(text), costs })
     };
-    if let Some(folder) = &flags.run {
-        let its = SavedRun::read(folder)?.environment.label();
-        if its != label {
-            let name = folder.display();
-            output::warn(&format!("--run {name}: measured on another machine, {its}, not {label}"));
+    let found = match &flags.run {
+        None => reports_here(manifest).find_map(of_run),
+        Some(folder) => {
+            let report = report_of(manifest, folder)?;
+            let (its, here) = (&report.run.label, label_here());
+            if *its != here {
+                let name = folder.display();
+                output::warn(&format!(
+                    "--run {name}: measured on another machine, {its}, not {here}"
+                ));
+            }
+            of_run(report)
         }
-    }
-    folders.iter().find_map(of_run).with_context(|| {
+    };
+    found.with_context(|| {
         let cases = manifest.impact.values().map(|cases| cases.join("' '"));
         let cases = cases.collect::<Vec<_>>().join("' '");
         format!("measure what a switch costs here first: brigade run '{cases}'")

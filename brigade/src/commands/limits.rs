@@ -39,9 +39,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
             connections(tasks, &report.kinds, run.as_ref())
         }
     };
-    let json = || anyhow::Ok(serde_json::to_string(&report)? + "\n");
-    let text = if flags.json { json()? } else { page(&report, answer()) };
-    output::print(&text)?;
+    output::print(&if flags.json { output::json(&report)? } else { page(&report, answer()) })?;
     // The table of all kinds already shows which fit.
     if all == 1 || flags.json {
         refusals.iter().for_each(|refusal| output::warn(refusal));

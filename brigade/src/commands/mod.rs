@@ -29,7 +29,7 @@ pub fn main() -> ExitCode {
         flags::complete();
         match flags::read() {
             Ok(cli) => dispatch(cli),
-            Err(error) => Ok(flags::explain(&error)),
+            Err(error) => flags::explain(&error),
         }
     });
     let exit = done.unwrap_or_else(|error| {

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 pub use harness::program::{print, print_coloured};
 use harness::terminal;
+use serde::Serialize;
 
 use crate::show::screen::Style;
 use crate::store::results::SavedRun;
@@ -83,6 +84,14 @@ fn lines_of_terminal() -> Option<usize> {
         size
     };
     Some(if size.ws_row > 1 { size.ws_row.into() } else { 24 })
+}
+
+/// A value as a line of JSON.
+///
+/// # Errors
+/// Never: nothing that is printed has keys that JSON does not allow.
+pub fn json(value: &impl Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string(value)? + "\n")
 }
 
 /// Writes text to a file, escaped: it may be shown on a terminal.

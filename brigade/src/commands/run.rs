@@ -8,10 +8,10 @@ use anyhow::Context;
 use harness::cpus;
 use harness::system_files::SystemFiles;
 
+use crate::commands::exit_after;
 use crate::commands::flags::{MeasureFlags, RunCommand, ShowFlags};
-use crate::commands::report::{Reporter, full_text};
+use crate::commands::report::Reporter;
 use crate::commands::session::{Session, described};
-use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{Executables, fingerprints};
@@ -117,8 +117,8 @@ impl Run<'_> {
         let signals = &mut session.signals;
         signals.exit_on_next_stop();
         let report = reporter.report(&saved, false);
-        let text = if show.full { full_text(&report) } else { reporter.screen(&report) };
-        let printed = output::print_coloured(&text)
+        let printed = reporter
+            .print(&report, show)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
         folder.replace(results::PAGE, &markdown(&report))?;
         folder.replace(results::HTML_PAGE, &html(&report))?;

@@ -49,7 +49,7 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     for _ in 0..PAIRS {
         let (binary, signals) = (&binaries[&case.program], &mut session.signals);
         let bare = run(case, binary, &SECONDS.map(str::to_owned), signals)?;
-        let trace = traced(case, binary, &SECONDS, signals)?;
+        let trace = traced(case, binary, signals)?;
         let blame = Blame::of(&trace)?;
         plain.extend(bare.record.as_ref().and_then(Record::principal).cloned());
         traces.push((trace, blame));
@@ -72,23 +72,18 @@ pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The trace of a process of `case` with these flags.
+/// The trace of a process of `case`.
 ///
 /// # Errors
 /// [`Unavailable`] if tracing is denied; if the process fails or records are lost.
-fn traced(
-    case: &Case,
-    binary: &Executable,
-    flags: &[impl AsRef<str>],
-    signals: &mut Signals,
-) -> anyhow::Result<Trace> {
+fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Trace> {
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
     let path = file.display().to_string();
     let cpus = cpus::allowed().context("reading the CPUs that may be used")?;
     let is_guest = binary.program.form == Form::Laps;
     let recorder = is_guest.then(|| Recorder::watch(&cpus)).transpose()?;
-    let flags = flags.iter().map(AsRef::as_ref).chain(["--trace", &path]);
+    let flags = SECONDS.into_iter().chain(["--trace", &path]);
     let flags = flags.chain(GUEST_LAPS.into_iter().filter(|_| is_guest));
     let flags: Vec<String> = flags.map(str::to_owned).collect();
     let invocation = run(case, binary, &flags, signals)?;
@@ -111,8 +106,7 @@ fn run(
     flags: &[String],
     signals: &mut Signals,
 ) -> anyhow::Result<Invocation> {
-    let job = Job { case, round: 1, attempt: 1, under: &[], binary, flags, shared_cpu: None };
-    let mut invocation = invoke(&job, signals);
+    let mut invocation = invoke(&Job::once(case, binary, flags), signals);
     if signals.stops() > 0 {
         return Err(Interrupted.into());
     }

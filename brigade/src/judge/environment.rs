@@ -333,26 +333,20 @@ fn begins_with_any(name: &str, names: &[&str]) -> bool {
     names.iter().any(|of| if of.ends_with('.') { name.starts_with(of) } else { name == *of })
 }
 
-/// The difference between two kinds of CPU in one line, if both are known.
-pub fn different_cpus(differences: &[Difference]) -> Option<String> {
-    let known = differences.iter().filter(|of| of.is_of_cpus() && !of.values.contains(&None));
-    let lines = join(known.map(|of| Some(of.line())));
-    (!lines.is_empty()).then(|| format!("different CPUs: {lines}"))
-}
-
-/// All differences between inherited facts in one line.
-pub fn inherited_otherwise(differences: &[Difference]) -> Option<String> {
-    let inherited = differences.iter().filter(|of| is_inherited(&of.name));
-    let lines = join(inherited.map(|of| Some(of.line())));
-    (!lines.is_empty()).then(|| format!("Inherited unlike: {lines}."))
-}
-
-/// All other differences, one line each.
-pub fn other_differences(differences: &[Difference]) -> Vec<String> {
-    let has_line = |of: &&Difference| {
-        !is_inherited(&of.name) && (!of.is_of_cpus() || of.values.contains(&None))
-    };
-    differences.iter().filter(has_line).map(Difference::line).collect()
+/// The differences between inherited facts, those between two known kinds of CPU, and all others,
+/// one line each.
+pub fn by_kind(differences: &[Difference]) -> [Vec<String>; 3] {
+    let mut lines = [const { Vec::new() }; 3];
+    for difference in differences {
+        let is_known = !difference.values.contains(&None);
+        let kind = match is_inherited(&difference.name) {
+            true => 0,
+            false if difference.is_of_cpus() && is_known => 1,
+            false => 2,
+        };
+        lines[kind].push(difference.line());
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -454,10 +448,9 @@ mod tests {
         ]);
         assert_eq!(differences(&with(&[]), &second).len(), 5);
         let found = between_machines(&with(&[]), &second);
-        let cpus = different_cpus(&found);
-        assert!(cpus.is_some_and(|of| of.ends_with("processor.cache.l2: 512 KiB → 1 MiB")));
-        let others = ["kernel.release: 6.18.44 → –", "processor.family: – → 26"];
-        assert_eq!(other_differences(&found), others);
+        let [_, cpus, others] = by_kind(&found);
+        assert_eq!(cpus, ["processor.cache.l2: 512 KiB → 1 MiB"]);
+        assert_eq!(others, ["kernel.release: 6.18.44 → –", "processor.family: – → 26"]);
     }
 
     #[test]

@@ -73,17 +73,25 @@ pub enum Matters {
     Yes,
 }
 
+/// The cost of a switch in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prices {
+    /// The run's folder.
+    pub run: String,
+    /// What disturbed that run; `null` if nothing did.
+    pub disturbed: Option<String>,
+    /// The cost of each kind of switch.
+    pub costs: Costs,
+}
+
 /// How much of a program's time its switches take. Shares are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Impact {
     /// What the program used.
     pub used: Used,
-    /// The run's folder.
-    pub run: String,
-    /// What disturbed that run; `null` if nothing did.
-    pub disturbed: Option<String>,
     /// The cost of a switch here.
-    pub costs: Costs,
+    #[serde(flatten)]
+    pub prices: Prices,
     /// The share of the program's switches of each kind.
     pub kinds: BTreeMap<SwitchKind, Interval>,
     /// The share of its time that switching takes.
@@ -93,17 +101,12 @@ pub struct Impact {
 }
 
 impl Impact {
-    /// The cost of a program's switches. `costs` must have every kind.
-    pub fn of(
-        used: Used,
-        meanwhile: &Meanwhile,
-        run: String,
-        costs: Costs,
-        disturbed: Option<String>,
-    ) -> Self {
-        let kinds = kinds(&used, meanwhile, &costs);
-        let low = share(&used, &costs, |kind| (kinds[&kind].low, costs[&kind].wall_ns.low));
-        let high = share(&used, &costs, |kind| (kinds[&kind].high, costs[&kind].wall_ns.high));
+    /// The cost of a program's switches. `prices` must have every kind.
+    pub fn of(used: Used, meanwhile: &Meanwhile, prices: Prices) -> Self {
+        let costs = &prices.costs;
+        let kinds = kinds(&used, meanwhile, costs);
+        let low = share(&used, costs, |kind| (kinds[&kind].low, costs[&kind].wall_ns.low));
+        let high = share(&used, costs, |kind| (kinds[&kind].high, costs[&kind].wall_ns.high));
         let matters = match (low, high) {
             (_, high) if high < MATTERS && used.at_least => Matters::Undecided,
             (_, high) if high < MATTERS => Matters::No,
@@ -113,7 +116,7 @@ impl Impact {
             _ => Matters::Yes,
         };
         let share = Interval { low, high };
-        Self { used, run, disturbed, costs, kinds, share, matters }
+        Self { used, prices, kinds, share, matters }
     }
 }
 
@@ -222,7 +225,8 @@ mod tests {
         let used = Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once };
         let [idle_entries, interrupts, switches] = meanwhile;
         let meanwhile = Meanwhile { idle_entries, interrupts, switches };
-        Impact::of(used, &meanwhile, "run".to_owned(), Costs::from(costs), None)
+        let costs = Costs::from(costs);
+        Impact::of(used, &meanwhile, Prices { run: "run".to_owned(), disturbed: None, costs })
     }
 
     #[test]

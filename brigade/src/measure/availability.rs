@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context;
 use harness::cpus;
@@ -90,9 +89,8 @@ pub fn prebuilt(guests: &Path, name: &str) -> Option<PathBuf> {
 
 /// Why a tool cannot be used; `None` if it can. Its command runs in `folder`.
 fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
-    let (name, arguments) = tool.command.split_first()?;
-    let mut command = Command::new(name);
-    let output = match process::ask(command.args(arguments).current_dir(folder), LONGEST_ANSWER) {
+    let name = tool.command.first()?;
+    let output = match process::ask(&tool.command, folder, LONGEST_ANSWER) {
         Ok(output) if output.status.success() => output,
         Ok(output) => {
             let command = tool.command.join(" ");

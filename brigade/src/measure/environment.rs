@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 use harness::control_groups::{self, Group, Version};
 use harness::cpus::CpuList;
@@ -176,7 +175,9 @@ impl Environment {
         self.set("software.git_dirty", REVISION.map(|text| (Some(text) != clean).to_string()));
         let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
-            let version = output(guests, &tool.command).map(|version| recordable(&version));
+            let answer = process::ask(&tool.command, guests, LONGEST_ANSWER).ok();
+            let answer = answer.filter(|answer| answer.status.success());
+            let version = answer.map(|of| recordable(&String::from_utf8_lossy(&of.stdout)));
             self.set(format!("software.tools.{}", tool.command.join(" ")), version);
         }
         for name in &manifest.measured_crates {
@@ -363,16 +364,6 @@ fn crate_versions(lock: &str, name: &str) -> Option<String> {
     };
     let found = packages.filter(|package| value(package, "name").as_deref() == Some(name));
     joined(found.filter_map(|package| value(package, "version")), ", ")
-}
-
-/// The output of a command in `directory`; `None` if it cannot run or fails.
-fn output(directory: &Path, command: &[String]) -> Option<String> {
-    let (program, arguments) = command.split_first()?;
-    let mut command = Command::new(program);
-    let output =
-        process::ask(command.args(arguments).current_dir(directory), LONGEST_ANSWER).ok()?;
-    output.status.success().then_some(())?;
-    String::from_utf8(output.stdout).ok()
 }
 
 /// C libraries other than glibc do not report a version.

@@ -50,7 +50,12 @@ pub struct Job<'a> {
     pub shared_cpu: Option<usize>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// A case that runs once, with these flags.
+    pub fn once(case: &'a Case, binary: &'a Executable, flags: &'a [String]) -> Self {
+        Self { case, round: 1, attempt: 1, under: &[], binary, flags, shared_cpu: None }
+    }
+
     /// The program's name and its flags.
     fn words(&self) -> Vec<String> {
         let form = self.binary.program.form;
@@ -100,14 +105,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let words = job.words();
     let (ended, verdict) = run(job, &words, signals);
-    let Classified { mut outcome, interrupted, mut error, record } = verdict;
-    if let (Outcome::Measured, Some(record)) = (outcome, &record)
-        && let Err(reason) = verify(record, &job.case.program, &name(&job.case.placement))
-    {
-        // It is kept, but counts as failed.
-        (outcome, error) = (Outcome::Failed, Some(on_one_line(&format!("{reason:#}"))));
-    }
-    Invocation {
+    let mut invocation = Invocation {
         schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
         round: job.round,
@@ -116,20 +114,23 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
         command: [job.under.iter().map(|word| without_place(word)).collect(), words].concat(),
         stopped_ns: ended.as_ref().map(|ended| nanoseconds(ended.stopped)),
-        outcome,
-        interrupted,
         exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
         signal: ended.as_ref().and_then(|ended| ended.status.signal()),
-        error,
-        record,
-        reference: None,
+        ..verdict
+    };
+    if let (Outcome::Measured, Some(record)) = (invocation.outcome, &invocation.record)
+        && let Err(reason) = verify(record, &job.case.program, &name(&job.case.placement))
+    {
+        // It is kept, but counts as failed.
+        (invocation.outcome, invocation.error) = failed(&on_one_line(&format!("{reason:#}")));
     }
+    invocation
 }
 
-/// Runs a job's process to its end, if it can be started.
-fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Classified) {
+/// Runs a job's process to its end, if it can be started, and judges it.
+fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Invocation) {
     let failed = |outcome, error| {
-        (None, Classified { outcome, interrupted: false, error: Some(error), record: None })
+        (None, Invocation { outcome, error: Some(error), ..Invocation::default() })
     };
     if job.binary.is_replaced() {
         let error = "could not be run: its file was replaced since the run began: restore it, or \
@@ -202,18 +203,6 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A process's result.
-#[derive(Debug)]
-pub struct Classified {
-    pub outcome: Outcome,
-    /// Whether the runner ended it because it was interrupted.
-    interrupted: bool,
-    /// Why it is not [`Outcome::Measured`], in one line.
-    pub error: Option<String>,
-    /// The record, if the program printed exactly one, whatever the outcome.
-    pub record: Option<Record>,
-}
-
 /// Verifies that a record is of this program and placement, and does not contradict itself.
 fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()> {
     let Record { program: found, iterations, parameters, measurements, .. } = record;
@@ -272,8 +261,9 @@ fn verify_cpus(record: &Record, placement: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Judges an ended process; `guest` holds the output of one that prints laps.
-pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
+/// Judges an ended process: the outcome, the reason if it did not measure, and any record. `guest`
+/// has the output of one that prints laps.
+fn classify(ended: &Ended, guest: Option<Guest>) -> Invocation {
     let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
     let record = match guest {
         None => read_record(&ended.stdout),
@@ -293,7 +283,7 @@ pub fn classify(ended: &Ended, guest: Option<Guest>) -> Classified {
         Cause::Stopped if interrupted => failed("was interrupted together with the run"),
         Cause::Stopped | Cause::Itself => judge_status(ended, &record, whereabouts),
     };
-    Classified { outcome, interrupted, error, record: record.ok() }
+    Invocation { outcome, interrupted, error, record: record.ok(), ..Invocation::default() }
 }
 
 fn failed(why: &str) -> (Outcome, Option<String>) {

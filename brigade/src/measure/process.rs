@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, PipeWriter, Read};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,14 +105,16 @@ pub fn run(
     running.wait(Some(signals), guest)
 }
 
-/// The short output of a tool, such as its version. If it does not end, because it waits for a
-/// network or was stopped, it is killed.
+/// The short output of a command in `folder`, such as a tool's version. If it does not end, because
+/// it waits for a network or was stopped, it is killed.
 ///
 /// # Errors
 /// If it cannot be started, and of kind `TimedOut` if it has not ended in time.
-pub fn ask(command: &mut Command, patience: Duration) -> io::Result<Ended> {
-    command.stdin(Stdio::null()).stderr(Stdio::piped());
-    let ended = Running::start(command, Some(patience))?.wait(None, None)?;
+pub fn ask(words: &[String], folder: &Path, patience: Duration) -> io::Result<Ended> {
+    let (program, arguments) = words.split_first().ok_or(ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::piped());
+    let ended = Running::start(&mut command, Some(patience))?.wait(None, None)?;
     let error = || format!("it did not end in {} s", patience.as_secs());
     let in_time = ended.cause == Cause::Itself;
     in_time.then_some(ended).ok_or_else(|| io::Error::new(ErrorKind::TimedOut, error()))
@@ -463,7 +466,8 @@ mod tests {
 
     #[test]
     fn a_tool_answers_or_is_killed() {
-        let ask = |script| ask(Command::new("sh").args(["-c", script]), Duration::from_millis(300));
+        let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
+        let ask = |script| ask(&words(script), Path::new("/"), Duration::from_millis(300));
         let answer = ask("echo 1.2; echo no home >&2; exit 3").unwrap();
         assert_eq!((&*answer.stdout, &*answer.stderr), (&b"1.2\n"[..], &b"no home\n"[..]));
         assert_eq!(answer.status.code(), Some(3));

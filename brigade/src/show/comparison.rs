@@ -5,23 +5,27 @@ use harness::flags::name;
 use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
 use super::quantity::{figure, percent, small_share, three_digits};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
-use crate::judge::environment::{different_cpus, inherited_otherwise, other_differences};
+use crate::judge::environment::by_kind;
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    let inherited = inherited_otherwise(&comparison.environment_differences);
-    let mut page: Vec<Block> = inherited.map(Block::Paragraph).into_iter().collect();
+    let [inherited, cpus, others] = by_kind(&comparison.environment_differences);
+    let joined = |words: &str, lines: &[String], end: &str| {
+        let text = format!("{words}: {}{end}", lines.join(", "));
+        (!lines.is_empty()).then_some(Block::Paragraph(text))
+    };
+    let mut page: Vec<Block> = joined("Inherited unlike", &inherited, ".").into_iter().collect();
     page.push(Block::Paragraph(decides(comparison)));
-    page.extend(different_cpus(&comparison.environment_differences).map(Block::Paragraph));
+    page.extend(joined("different CPUs", &cpus, ""));
     let [baseline, candidate] = &comparison.sides;
     page.push(Block::Items(vec![side("baseline", baseline), side("candidate", candidate)]));
     if !comparison.cases.is_empty() {
         page.push(Block::Table(table(comparison)));
         page.push(Block::Paragraph(legend(comparison)));
     }
-    let notes = notes(comparison);
+    let notes = [others, notes(comparison)].concat();
     page.extend((!notes.is_empty()).then_some(Block::Items(notes)));
     page
 }
@@ -121,9 +125,9 @@ fn legend(comparison: &Comparison) -> String {
 
 /// One sentence per note.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let mut notes = other_differences(&comparison.environment_differences);
     let missing = comparison.not_compared.iter();
-    notes.extend(missing.map(|of| format!("not compared: {}: {}", of.case, of.reason)));
+    let missing = missing.map(|of| format!("not compared: {}: {}", of.case, of.reason));
+    let mut notes: Vec<String> = missing.collect();
     let limited = comparison.cases.iter().filter(|case| {
         case.verdict == Verdict::Unresolved && case.ratio.excludes(1.0) && case.earlier.is_some()
     });

@@ -4,13 +4,13 @@ use harness::terminal;
 
 use super::page::{NO_BREAK_SPACE, item, lines};
 use super::quantity::{self, brief, duration, small_share};
-use crate::judge::impact::{Impact, Matters, SwitchKind, Used};
+use crate::judge::impact::{Impact, Matters, Prices, SwitchKind, Used};
 use crate::judge::row::Quantity;
 use crate::judge::statistics::Interval;
 
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
-    let Impact { used, run, disturbed, costs, kinds, share, matters } = impact;
+    let Impact { used, prices: Prices { run, disturbed, costs }, kinds, share, matters } = impact;
     let range = |of: &Interval| match [of.low, of.high].map(small_share) {
         [low, high] if low == high => high,
         _ if of.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
