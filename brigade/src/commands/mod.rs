@@ -66,16 +66,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
 
 /// The exit code after these invocations, if nothing interrupted them.
 /// Invocations that were interrupted and run again do not count.
-fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation> + Clone) -> Exit {
-    let any = |outcome| {
-        let mut all = invocations.clone().into_iter();
-        all.any(|invocation| invocation.outcome == outcome && !invocation.interrupted)
-    };
-    if any(Outcome::Failed) || any(Outcome::TimedOut) {
-        Exit::Failed
-    } else if any(Outcome::Refused) {
-        Exit::Limit
-    } else {
-        Exit::Done
-    }
+fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation>) -> Exit {
+    let counted = invocations.into_iter().filter(|invocation| !invocation.interrupted);
+    let exits = counted.map(|invocation| match invocation.outcome {
+        Outcome::Measured => Exit::Done,
+        Outcome::Refused => Exit::Limit,
+        _ if invocation.exit_code == Some(Exit::Usage.code().into()) => Exit::Usage,
+        Outcome::Failed | Outcome::TimedOut => Exit::Failed,
+    });
+    let by_weight = [Exit::Done, Exit::Limit, Exit::Failed, Exit::Usage];
+    exits.max_by_key(|exit| by_weight.iter().position(|of| of == exit)).unwrap_or(Exit::Done)
 }

@@ -74,6 +74,7 @@ fn every_outcome_of_a_program_is_a_record() {
     let printed = |text: &str| format!("cat <<'END'\n{text}\nEND");
     let mut rows: Vec<(String, &str, &str, i32)> = [
         ("echo oops >&2; exit 1", "failed", "exited with 1: oops", 1),
+        ("echo 'what is --x?' >&2; exit 2", "failed", "exited with 2: what is --x?", 2),
         ("kill -SEGV $$", "failed", "SIGSEGV", 1),
         ("yes", "failed", "16 MiB", 1),
         ("echo 'open files: 10' >&2; exit 3", "refused", "open files: 10", 3),
