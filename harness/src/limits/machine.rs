@@ -7,16 +7,15 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use super::table::Resource;
 use crate::control_groups::{self, Group, is_first_namespace};
 use crate::inherited::Scheduling;
 use crate::system_files::{SystemFiles, field, kib_field};
 
-/// One limit, as it applies to this process.
+/// One limit on a resource of the type `R`, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Limit {
+pub struct Limit<R> {
     /// The resource that it counts.
-    pub resource: Resource,
+    pub resource: R,
     /// Its name, as administrators know it: a setting, a resource limit, or a file.
     pub name: String,
     /// Its value; `null` if there is none, or it is unknown.
@@ -35,9 +34,9 @@ pub struct Limit {
     pub caveat: Option<String>,
 }
 
-impl Limit {
+impl<R> Limit<R> {
     /// An unused limit that no command raises.
-    pub fn new(resource: Resource, name: &str, value: Option<u64>) -> Self {
+    pub fn new(resource: R, name: &str, value: Option<u64>) -> Self {
         let (name, most) = (name.to_owned(), u64::MAX);
         let (unknown, caveat) = (None, None);
         Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
@@ -45,7 +44,7 @@ impl Limit {
 
     /// One of this value with so much in use, as far as both can be read.
     pub(super) fn read(
-        resource: Resource,
+        resource: R,
         name: &str,
         value: Read<Option<u64>>,
         in_use: Read<u64>,
@@ -142,7 +141,7 @@ impl<'a> Machine<'a> {
     }
 
     /// A kernel setting, which `sysctl` raises.
-    pub(super) fn setting(&self, resource: Resource, name: &str, in_use: Read<u64>) -> Limit {
+    pub(super) fn setting<R>(&self, resource: R, name: &str, in_use: Read<u64>) -> Limit<R> {
         let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")));
         let raise = Some(format!("sudo sysctl {name}={{}}"));
         Limit { raise, ..Limit::read(resource, name, value.map(Some), in_use) }
@@ -150,11 +149,11 @@ impl<'a> Machine<'a> {
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
     /// line in `/proc/self/limits`. Of files it is the hard one: programs raise the soft one to it.
-    pub(super) fn rlimit(&self, resource: Resource, names: [&str; 2], in_use: Read<u64>) -> Limit {
+    pub(super) fn rlimit<R>(&self, resource: R, names: [&str; 2], in_use: Read<u64>) -> Limit<R> {
         let [name, title] = names;
         let value = |text: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(title))?;
-            match line.split_whitespace().nth(usize::from(resource == Resource::Files))? {
+            match line.split_whitespace().nth(usize::from(name == "RLIMIT_NOFILE"))? {
                 "unlimited" => Some(None),
                 number => Some(Some(number.parse().ok()?)),
             }
@@ -167,9 +166,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The limits on threads or memory of this process's control groups.
-    pub(super) fn of_groups(&self, resource: Resource) -> Vec<Limit> {
-        let is_memory = resource == Resource::Memory;
-        let controller = if is_memory { "memory" } else { "pids" };
+    pub(super) fn of_groups<R: Copy>(&self, resource: R, controller: &str) -> Vec<Limit<R>> {
+        let is_memory = controller == "memory";
         let groups = match control_groups::all_of_process(self.files, controller) {
             Ok(groups) => groups,
             Err(why) => {
@@ -215,7 +213,7 @@ impl<'a> Machine<'a> {
     /// Numbers of threads. Since Linux 6.14 each namespace has its limit and counts its own; before,
     /// the machine's applies. Once numbers have wrapped around, the reserved ones are not assigned
     /// any more: until then, those from the next one on are left.
-    pub(super) fn ids(&self) -> Limit {
+    pub(super) fn ids<R>(&self, resource: R) -> Limit<R> {
         let (is_inside, is_own) = (!is_first_namespace(self.files, "pid"), self.is_since((6, 14)));
         let next = self.number("proc/sys/kernel/ns_last_pid").map_or(RESERVED_IDS, |last| last + 1);
         let counts_own = is_inside && is_own == Some(true);
@@ -233,7 +231,7 @@ impl<'a> Machine<'a> {
             Ok(self.threads()?.saturating_sub(below))
         };
         let name = "kernel.pid_max";
-        let limit = self.setting(Resource::Threads, name, used(low).map(|used| low + used));
+        let limit = self.setting(resource, name, used(low).map(|used| low + used));
         let later = used(RESERVED_IDS).map(|used| RESERVED_IDS + used);
         let left = later.ok().zip(limit.value).map(|(later, most)| most.saturating_sub(later));
         let wraps = left.filter(|left| limit.available().is_some_and(|now| now > *left));
@@ -246,20 +244,20 @@ impl<'a> Machine<'a> {
     }
 
     /// Limits on threads that cannot be seen from inside of a namespace.
-    pub(super) fn unseen(&self) -> Option<Limit> {
+    pub(super) fn unseen<R>(&self, resource: R) -> Option<Limit<R>> {
         let mut kinds = vec!["pid", "user", "cgroup"];
         kinds.retain(|kind| !is_first_namespace(self.files, kind));
         let name = format!("outside of its namespace ({})", kinds.join(", "));
         let what = format!("limits {name}");
-        (!kinds.is_empty()).then(|| Limit::read(Resource::Threads, &name, Err(what), Ok(0)))
+        (!kinds.is_empty()).then(|| Limit::read(resource, &name, Err(what), Ok(0)))
     }
 
     /// A thread of the policy deadline cannot create others, unless the policy is reset for them.
-    pub(super) fn deadline(&self) -> Option<Limit> {
+    pub(super) fn deadline<R>(&self, resource: R) -> Option<Limit<R>> {
         let scheduling = self.files.is_live().then(Scheduling::own).flatten()?;
         let raise = Some("chrt --other --pid 0 $$".to_owned());
         let caveat = "the policy is deadline, under which a thread cannot create others".to_owned();
-        let limit = Limit::new(Resource::Threads, "SCHED_DEADLINE", Some(0));
+        let limit = Limit::new(resource, "SCHED_DEADLINE", Some(0));
         let limit = Limit { raise, caveat: Some(caveat), ..limit };
         (scheduling.policy() == "deadline" && !scheduling.is_reset_on_fork()).then_some(limit)
     }
@@ -302,16 +300,16 @@ impl<'a> Machine<'a> {
     /// `kernel.io_uring_disabled` (since Linux 6.6) is 0 for nobody, 1 for unprivileged users, 2
     /// for everybody. A kernel built without io_uring, or a filter of system calls, as in
     /// containers, shows only when it is called.
-    pub(super) fn rings(&self) -> Option<Limit> {
+    pub(super) fn rings<R>(&self, resource: R) -> Option<Limit<R>> {
         let name = "kernel.io_uring_disabled";
         let disabled = self.files.number("proc/sys/kernel/io_uring_disabled").unwrap_or(0);
         if disabled >= 2 || (disabled == 1 && !self.has(ADMIN)) {
             let raise = Some(format!("sudo sysctl {name}=0"));
-            return Some(Limit { raise, ..Limit::new(Resource::Rings, name, Some(0)) });
+            return Some(Limit { raise, ..Limit::new(resource, name, Some(0)) });
         }
         let name = "the permission of this kernel or container for io_uring_setup";
         let denied = self.files.is_live() && try_io_uring().is_err();
-        denied.then(|| Limit::new(Resource::Rings, name, Some(0)))
+        denied.then(|| Limit::new(resource, name, Some(0)))
     }
 }
 
@@ -337,7 +335,7 @@ fn try_io_uring() -> nix::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::in_force;
+    use super::super::table::{Resource, in_force};
     use super::*;
 
     use Resource::{AddressSpace, Files, LockedMemory, Maps, Memory, Rings, Threads};

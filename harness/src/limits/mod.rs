@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use machine::{Limit, raise_soft_file_limit};
-pub use table::{Amounts, Kind, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
+pub use machine::raise_soft_file_limit;
+pub use table::{Amounts, Kind, Limit, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
 
 use crate::system_files::SystemFiles;
 

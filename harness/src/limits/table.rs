@@ -16,7 +16,7 @@ use Resource::{
     AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
 };
 
-use super::machine::{ADMIN, Limit, Machine};
+use super::machine::{self, ADMIN, Machine};
 use crate::flags::{description, name};
 use crate::system_files::{SystemFiles, page_size, system_constant};
 
@@ -45,6 +45,9 @@ pub enum Resource {
     /// Ports
     Ports,
 }
+
+/// One limit, as it applies to this process.
+pub type Limit = machine::Limit<Resource>;
 
 impl Resource {
     /// Whether its unit is bytes.
@@ -83,7 +86,7 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         m.setting(Files, "fs.nr_open", m.open_files()),
         m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr")).unless(admin),
         m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], m.open_files()),
-        m.ids().up_to(MOST_IDS),
+        m.ids(Threads).up_to(MOST_IDS),
         m.rlimit(Threads, ["RLIMIT_NPROC", "Max processes"], m.threads_of_user())
             .unless(m.any_threads()),
         m.setting(Maps, "vm.max_map_count", maps).up_to(MOST_MAPS),
@@ -95,8 +98,9 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
             .unless(m.uncharged_rings()),
         Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
     ];
-    rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
-    rows.extend([Threads, Memory].into_iter().flat_map(|resource| m.of_groups(resource)));
+    rows.extend([m.deadline(Threads), m.unseen(Threads), m.rings(Rings)].into_iter().flatten());
+    rows.extend(m.of_groups(Threads, "pids"));
+    rows.extend(m.of_groups(Memory, "memory"));
     rows
 }
 
