@@ -172,7 +172,7 @@ cargo_in() {
 # prints the three ratios of each case as a table in Markdown, which is text, too. Takes --format
 # and --fail-on out of the arguments.
 compare_ways() {
-    local brigade=$1 base=$2 head=$3 way fail_on=never arguments=() status
+    local brigade=$1 base=$2 head=$3 way fail_on=never arguments=()
     shift 3
     while (($# > 0)); do
         case $1 in
@@ -183,10 +183,8 @@ compare_ways() {
         shift
     done
     for way in "${WAYS[@]}"; do
-        status=0
         "$brigade" compare --bin "$base-$way" --bin "$head-$way" "${arguments[@]}" --format json \
-            >"$head-$way.json" || status=$?
-        ((status == 0)) || exit "$status"
+            >"$head-$way.json" || exit
     done
     python3 "$workspace/scripts/three-ways.py" "$fail_on" "$head"-{default,one-unit,fat-lto}.json
 }
