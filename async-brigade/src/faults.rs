@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use harness::runtime::AsyncRuntime;
-use harness::{Bench, RuntimeKind};
+use harness::{Bench, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::runtime::Builder;
@@ -52,7 +52,8 @@ fn on_tokio_a_task_that_misbehaves_is_named_and_ends_the_run() {
                     Ok(())
                 }
             };
-            let runtime = AsyncRuntime::start_with(Builder::enable_io, kind, bench)?;
+            let flags = RuntimeFlags { runtime: kind, workers: None };
+            let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
             let open = tokio_tasks::open_pipe;
             runtime.drive(tokio_tasks::brigade(kind, bench.clone(), open, relay))
         });

@@ -61,15 +61,10 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let one_thread = flags.runtime.runtime != RuntimeKind::Tokio;
-    Ok(Spec {
-        switches: one_thread.then_some(0.0),
-        spread: !one_thread,
-        load: Some(flags.load),
-        kind: flags.runtime.runtime.task_over_pipes(),
-        threads: flags.runtime.threads(launch.cpus())?,
-        ..SPEC
-    })
+    let spec = SPEC.on(flags.runtime, launch)?;
+    let switches = (!spec.spread).then_some(0.0);
+    let kind = flags.runtime.runtime.task_over_pipes();
+    Ok(Spec { switches, load: Some(flags.load), kind, ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -66,16 +66,9 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let kind = flags.runtime.runtime;
-    let one_thread = kind != RuntimeKind::Tokio;
-    Ok(Spec {
-        switches: one_thread.then_some(0.0),
-        spread: !one_thread,
-        load: Some(flags.load),
-        kind: kind.task(),
-        threads: flags.runtime.threads(launch.cpus())?,
-        ..SPEC
-    })
+    let spec = SPEC.on(flags.runtime, launch)?;
+    let switches = (!spec.spread).then_some(0.0);
+    Ok(Spec { switches, load: Some(flags.load), ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -61,19 +61,12 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let Flags { via, runtime, work } = *flags;
-    let one_thread = runtime.runtime != RuntimeKind::Tokio;
-    if via == Via::BlockInPlace && one_thread {
+    if via == Via::BlockInPlace && runtime.runtime != RuntimeKind::Tokio {
         let why = "--via block-in-place: needs workers; choose --runtime tokio";
         return Err(UsageError(why.to_owned()).into());
     }
     let kind = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
-    Ok(Spec {
-        spread: !one_thread,
-        load: Some(work.into()),
-        kind,
-        threads: runtime.threads(launch.cpus())?,
-        ..SPEC
-    })
+    Ok(Spec { load: Some(work.into()), kind, ..SPEC.on(runtime, launch)? })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

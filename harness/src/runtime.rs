@@ -49,7 +49,7 @@ impl AsyncRuntime {
     /// # Errors
     /// [`UsageError`] if the flags contradict one another; otherwise the kernel's, if the runtime
     /// cannot be started.
-    pub fn start(flags: impl Into<RuntimeFlags>, bench: &Bench) -> anyhow::Result<Self> {
+    pub fn start(flags: RuntimeFlags, bench: &Bench) -> anyhow::Result<Self> {
         Self::start_with(|builder| builder, flags, bench)
     }
 
@@ -59,10 +59,9 @@ impl AsyncRuntime {
     /// As [`Self::start`].
     pub fn start_with(
         enable: fn(&mut Builder) -> &mut Builder,
-        flags: impl Into<RuntimeFlags>,
+        RuntimeFlags { runtime, workers }: RuntimeFlags,
         bench: &Bench,
     ) -> anyhow::Result<Self> {
-        let RuntimeFlags { runtime, workers } = flags.into();
         let mut one_thread = Builder::new_current_thread();
         enable(&mut one_thread);
         let started = match runtime {

@@ -80,7 +80,7 @@ impl RuntimeFlags {
     ///
     /// # Errors
     /// [`UsageError`] for workers of a runtime without any.
-    pub fn threads(&self, cpus: usize) -> Result<u64, UsageError> {
+    pub(crate) fn threads(&self, cpus: usize) -> Result<u64, UsageError> {
         match (self.runtime, self.workers) {
             (RuntimeKind::Tokio, None) => Ok(cpus as u64),
             (RuntimeKind::Tokio, Some(workers)) => Ok(workers as u64),
@@ -89,12 +89,5 @@ impl RuntimeFlags {
                 "--workers {workers}: this runtime has no workers; choose --runtime tokio"
             ))),
         }
-    }
-}
-
-/// A runtime with one worker per CPU.
-impl From<RuntimeKind> for RuntimeFlags {
-    fn from(runtime: RuntimeKind) -> Self {
-        Self { runtime, workers: None }
     }
 }

@@ -1,8 +1,9 @@
 //! A program's declaration, made before anything runs.
 
+use crate::failure::UsageError;
 use crate::limits::{Kind, Need, STANDARD_STACK_BYTES};
 use crate::placement::Placement;
-use crate::runtime_kind::RuntimeKind;
+use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::station::LoadFlags;
 
 /// A program's declaration: defaults of its flags, claims and needs.
@@ -71,6 +72,18 @@ impl Spec {
         heap_bytes: 0,
         brigades: 1,
     };
+
+    /// The same on this runtime, with the needs of its tasks, without I/O, and of its workers. On
+    /// one thread `--placement spread` makes no sense.
+    ///
+    /// # Errors
+    /// [`UsageError`] for workers of a runtime without any.
+    pub fn on(self, flags: RuntimeFlags, launch: &Launch<'_>) -> Result<Self, UsageError> {
+        let spread =
+            self.spread && matches!(flags.runtime, RuntimeKind::Threads | RuntimeKind::Tokio);
+        let threads = flags.threads(launch.cpus())?;
+        Ok(Self { spread, kind: flags.runtime.task(), threads, ..self })
+    }
 
     /// The needs of the declared program.
     pub(crate) fn need(&self) -> Need {

@@ -133,10 +133,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(Spec {
         switches: never_waits.then_some(0.0),
         load: Some(WorkFlag { work: flags.inside }.into()),
-        kind: flags.runtime.runtime.task(),
-        threads: flags.runtime.threads(launch.cpus())?,
         heap_bytes: if flags.rate.is_some() { Lateness::BYTES } else { 0 },
-        ..SPEC
+        ..SPEC.on(flags.runtime, launch)?
     })
 }
 

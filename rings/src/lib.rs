@@ -54,6 +54,7 @@ enum Carrier {
 const SPEC: Spec = Spec {
     tasks: 100,
     iters: 10_000,
+    spread: true,
     runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
     ..Spec::NEW
 };
@@ -73,14 +74,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         RuntimeKind::Tokio => (None, 0),
         _ => (Some(0.0), 0),
     };
-    Ok(Spec {
-        switches,
-        spread: switches != Some(0.0),
-        kind,
-        threads: flags.runtime.threads(launch.cpus())? + drivers,
-        brigades: flags.rings,
-        ..SPEC
-    })
+    let spec = SPEC.on(flags.runtime, launch)?;
+    Ok(Spec { switches, kind, threads: spec.threads + drivers, brigades: flags.rings, ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

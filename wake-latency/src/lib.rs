@@ -57,13 +57,9 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
     let waker = u32::from(flags.source != Source::Timer);
     let others = waker + if is_thread { flags.greedy } else { 1 };
-    Ok(Spec {
-        kind: flags.runtime.runtime.task(),
-        threads: flags.runtime.threads(launch.cpus())? + u64::from(others),
-        heap_bytes: Lateness::BYTES + calls::BYTES,
-        hogs: flags.hogs,
-        ..SPEC
-    })
+    let spec = SPEC.on(flags.runtime, launch)?;
+    let (threads, heap_bytes) = (spec.threads + u64::from(others), Lateness::BYTES + calls::BYTES);
+    Ok(Spec { threads, spread: true, heap_bytes, hogs: flags.hogs, ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

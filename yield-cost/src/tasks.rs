@@ -13,7 +13,7 @@ use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
 use harness::runtime::AsyncRuntime;
 use harness::work::spend;
-use harness::{Bench, Measured, RuntimeKind};
+use harness::{Bench, Measured, RuntimeFlags, RuntimeKind};
 
 /// Cycles per iteration.
 pub const CYCLES: u64 = 5_000;
@@ -47,7 +47,7 @@ pub fn local_pool(
 /// task: a future that a runtime blocks on bypasses its queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
     let cycles = yielding_cycles(bench.clone(), units);
-    AsyncRuntime::start(kind, bench)?
+    AsyncRuntime::start(RuntimeFlags { runtime: kind, workers: None }, bench)?
         .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
 }
 
