@@ -10,12 +10,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use clap::Command;
+use anyhow::{Context as _, ensure};
 
 use crate::clock;
 use crate::counters::Counters;
-use crate::flags::{self, Flags};
+use crate::flags::Flags;
 use crate::laps::{Laps, Purpose};
 use crate::placement::Placement;
 use crate::progress::Progress;
@@ -81,11 +80,10 @@ impl Bench {
         warmups: u64,
         max_time: Option<Duration>,
     ) -> anyhow::Result<Self> {
-        let spec = Spec { tasks, iters, warmups: Some(warmups), ..Spec::NEW };
-        let command = flags::with_flags::<()>(Command::new("bench"), &spec);
-        let matches = command.get_matches_from(["bench", "--quiet"]);
-        let flags = Flags { max_time, ..Flags::read(&matches, spec.count)? };
+        let warmups = Some(warmups);
+        let flags = Flags { iters, warmups, max_time, quiet: true, ..Flags::default() };
         let placement = Placement::apply(flags.placement, None)?;
+        let spec = Spec { tasks, ..Spec::NEW };
         Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default(), None))
     }
 
@@ -146,11 +144,6 @@ impl Bench {
         Arc::clone(tracer)
     }
 
-    /// Records switches, with `--trace`: for programs without laps.
-    pub fn recorder(&self) -> Option<MutexGuard<'_, Recorder>> {
-        self.shared.recorder()
-    }
-
     /// The station of a task. Stations add traced laps after the measured ones.
     pub fn station(&self, task: usize) -> Station {
         self.station_with(Some((self.tracer(), task as u32)))
@@ -185,7 +178,8 @@ impl Bench {
         Laps::new(&self.shared, Purpose::Side, &[measured])
     }
 
-    /// Runs `--command` while the tasks are alive, but not after an interruption.
+    /// Runs `--command` with `sh -c` while the tasks are alive, but not after an interruption; with
+    /// `{pid}` replaced by this process's id.
     ///
     /// # Errors
     /// If the command cannot run or fails.
@@ -194,10 +188,18 @@ impl Bench {
             return Ok(());
         }
         self.calibrate_work();
-        match &self.shared.flags.command {
-            Some(line) => run_command(line, self.shared.flags.json),
-            None => Ok(()),
-        }
+        let Some(line) = &self.flags().command else { return Ok(()) };
+        io::stdout().flush().context("flushing standard output")?;
+        let line = line.replace("{pid}", &process::id().to_string());
+        // Standard output contains only the record.
+        let is_record = self.flags().json;
+        let output = if is_record { Stdio::from(io::stderr()) } else { Stdio::inherit() };
+        let mut command = process::Command::new("sh");
+        command.args(["-c", &line]).stdin(Stdio::null()).stdout(output);
+        let status = command.status();
+        let status = status.with_context(|| format!("--command: starting sh for '{line}'"))?;
+        ensure!(status.success(), "--command '{line}' failed: {status}");
+        Ok(())
     }
 
     /// Whether SIGINT or SIGTERM has arrived.
@@ -205,26 +207,4 @@ impl Bench {
     pub fn is_interrupted(&self) -> bool {
         self.shared.is_interrupted()
     }
-}
-
-/// Runs `line` with `sh -c`, `{pid}` replaced by this process's id, and waits
-/// for it. With `to_stderr`, its standard output goes to our standard error, so
-/// that standard output contains only the record.
-///
-/// # Errors
-/// If it cannot be started or does not exit with 0.
-fn run_command(line: &str, to_stderr: bool) -> anyhow::Result<()> {
-    io::stdout().flush().context("flushing standard output")?;
-    let line = line.replace("{pid}", &process::id().to_string());
-    let output = if to_stderr { Stdio::from(io::stderr()) } else { Stdio::inherit() };
-    let status = process::Command::new("sh")
-        .args(["-c", &line])
-        .stdin(Stdio::null())
-        .stdout(output)
-        .status()
-        .with_context(|| format!("--command: starting sh for '{line}'"))?;
-    if !status.success() {
-        bail!("--command '{line}' failed: {status}");
-    }
-    Ok(())
 }

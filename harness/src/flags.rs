@@ -43,7 +43,7 @@ pub struct StackFlag {
 }
 
 /// The flags common to all programs.
-#[derive(Clone, Debug, clap::Args, Serialize)]
+#[derive(Clone, Debug, Default, clap::Args, Serialize)]
 // clap names a group after each struct of flags, and those of the programs are
 // also called `Flags`.
 #[group(skip)]
@@ -106,12 +106,9 @@ impl Flags {
     ///
     /// # Errors
     /// Clap's, if `matches` are not those of [`with_flags`].
-    pub(crate) fn read(matches: &ArgMatches, count: Count) -> Result<Self, clap::Error> {
-        let mut flags = Self::from_arg_matches(matches)?;
-        if count != Count::Fixed {
-            flags.tasks = matches.get_one("tasks").copied();
-        }
-        Ok(flags)
+    pub(crate) fn read(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let tasks = matches.try_get_one("tasks").ok().flatten().copied();
+        Ok(Self { tasks, ..Self::from_arg_matches(matches)? })
     }
 }
 
@@ -196,7 +193,7 @@ mod tests {
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
         let command = with_flags::<()>(Command::new("program").no_binary_name(true), &spec);
-        Flags::read(&command.try_get_matches_from(line)?, count)
+        Flags::read(&command.try_get_matches_from(line)?)
     }
 
     #[test]

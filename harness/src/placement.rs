@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -41,21 +41,9 @@ impl Placement {
     /// fewer than two; otherwise the kernel's.
     pub fn apply(policy: Policy, list: Option<&CpuList>) -> anyhow::Result<Self> {
         let allowed = cpus::allowed().context("reading the CPUs that this process may use")?;
-        let placement = Self::resolve(policy, list, allowed)?;
-        if policy != Policy::Free || list.is_some() {
-            cpus::confine(&placement.cpus).context("confining the process to its CPUs")?;
-        }
-        Ok(placement)
-    }
-
-    fn resolve(
-        policy: Policy,
-        list: Option<&CpuList>,
-        allowed: Vec<usize>,
-    ) -> Result<Self, UsageError> {
         let mut chosen = list.map_or(&allowed, |list| &list.0).clone();
         if let Some(cpu) = chosen.iter().find(|cpu| !allowed.contains(cpu)) {
-            return Err(UsageError(format!(
+            bail!(UsageError(format!(
                 "--cpus: CPU {cpu} is not available to this process, which may use CPUs {}",
                 CpuList(allowed)
             )));
@@ -64,11 +52,14 @@ impl Placement {
             chosen.truncate(1);
         }
         if policy == Policy::Spread && chosen.len() < 2 {
-            return Err(UsageError(format!(
+            bail!(UsageError(format!(
                 "--placement spread needs two CPUs or more, but this process may use only CPU {}: \
                  widen --cpus or the mask given by taskset",
                 CpuList(chosen)
             )));
+        }
+        if policy != Policy::Free || list.is_some() {
+            cpus::confine(&chosen).context("confining the process to its CPUs")?;
         }
         Ok(Self { policy, cpus: chosen })
     }

@@ -86,7 +86,7 @@ pub fn run<F: Args + Serialize>(
     let command = Command::new(program.name).version(program.version).max_term_width(80);
     let command = flags::with_flags::<F>(command, defaults);
     let read = command.try_get_matches_from(words(program.name)).and_then(|mut matches| {
-        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches, defaults.count)?))
+        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches)?))
     });
     let (own, flags) = match read {
         Ok(flags) => flags,

@@ -11,6 +11,7 @@
 //! traced ones. A closed loop ends by [`Round::is_enough`]; in an open loop, at a rate, operation k
 //! is due at [`Round::due_ns`], independent of earlier ones. An interruption ends both.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -222,7 +223,7 @@ impl Round {
 
     /// Stores the laps of a traced round.
     pub fn finish_traced(&self, laps: impl IntoIterator<Item = Vec<Stop>>) {
-        if let Some(mut recorder) = self.bench.recorder() {
+        if let Some(mut recorder) = self.bench.shared.recorder() {
             laps.into_iter().for_each(|stops| recorder.after_lap(stops));
             recorder.end_batch();
         }
@@ -244,19 +245,21 @@ pub struct Rounds<'a> {
     bench: &'a Bench,
     rate: Option<u32>,
     lead: Duration,
-    next: Purpose,
-    /// Traced rounds still to come, and iterations in each.
-    traced: (u32, u64),
+    /// The rounds still to come.
+    purposes: VecDeque<Purpose>,
+    /// The most iterations in a traced one.
+    most_traced: u64,
 }
 
 impl Rounds<'_> {
     /// With `--trace`, so many rounds follow, of at most `most` iterations.
-    pub fn traced(self, rounds: u32, most: u64) -> Self {
-        let most = match self.rate {
+    pub fn traced(mut self, rounds: usize, most: u64) -> Self {
+        self.purposes.extend(vec![Purpose::Traced; rounds]);
+        let most_traced = match self.rate {
             None => most,
             rate => most.min(Limit::of(self.bench, Purpose::Measured, rate).most),
         };
-        Self { traced: (rounds, most), ..self }
+        Self { most_traced, ..self }
     }
 
     /// Announces each round to this many members before it begins.
@@ -271,26 +274,18 @@ impl Iterator for Rounds<'_> {
 
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
-        let limit = |purpose| Limit::of(self.bench, purpose, self.rate);
-        if self.next == Purpose::Warmup && limit(self.next).most == 0 {
-            self.next = Purpose::Measured;
-        }
-        if self.bench.is_interrupted() {
-            return None;
-        }
-        let (purpose, mut limit) = (self.next, limit(self.next));
-        let mut usage = None;
+        let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
+        let (mut limit, mut usage) = (Limit::of(self.bench, purpose, self.rate), None);
         match purpose {
-            Purpose::Warmup => self.next = Purpose::Measured,
+            Purpose::Warmup if limit.most == 0 => return self.next(),
+            Purpose::Warmup => {}
             Purpose::Measured => {
-                self.next = Purpose::Traced;
                 self.bench.calibrate_work();
                 usage = Some(self.bench.shared.usage_from_now());
             }
             Purpose::Traced => {
-                self.traced.0 = self.traced.0.checked_sub(1)?;
-                self.bench.recorder()?.before_lap();
-                let (most, time) = (self.traced.1, Some(TRACED_FOR));
+                self.bench.shared.recorder()?.before_lap();
+                let (most, time) = (self.most_traced, Some(TRACED_FOR));
                 limit = Limit { fewest: 0, most, time, ending: Ending::Iterations };
             }
         }
@@ -312,8 +307,8 @@ impl Iterator for Rounds<'_> {
 impl Bench {
     /// The rounds of an open loop at this many operations per second, or of a closed loop.
     pub fn rounds(&self, rate: Option<u32>) -> Rounds<'_> {
-        let (lead, next) = (Duration::ZERO, Purpose::Warmup);
-        Rounds { bench: self, rate, lead, next, traced: (0, 0) }
+        let purposes = [Purpose::Warmup, Purpose::Measured].into();
+        Rounds { bench: self, rate, lead: Duration::ZERO, purposes, most_traced: 0 }
     }
 }
 

@@ -50,7 +50,7 @@ const MOST_WORK: u64 = 1_000_000_000;
 const MOST_RATE: i64 = 100_000_000;
 
 /// Rounds that are traced.
-const TRACED_ROUNDS: u32 = 8;
+const TRACED_ROUNDS: usize = 8;
 
 /// Time N tasks that share one lock.
 ///
