@@ -39,9 +39,12 @@ impl Measured {
 #[derive(Clone, Debug)]
 pub struct Samples {
     measured: Measured,
-    moments: Moments,
     /// The distribution.
     pub(crate) histogram: Histogram,
+    count: u64,
+    /// Of the samples, and of their squares: 2^44 of an hour each fit.
+    sum: u128,
+    squares: u128,
     min_ns: u64,
     max_ns: u64,
 }
@@ -49,19 +52,16 @@ pub struct Samples {
 impl Samples {
     /// No samples yet.
     pub fn new(measured: Measured) -> Self {
-        Self {
-            measured,
-            moments: Moments::default(),
-            histogram: histogram::empty(),
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        let (histogram, min_ns, max_ns) = (histogram::empty(), u64::MAX, 0);
+        Self { measured, histogram, count: 0, sum: 0, squares: 0, min_ns, max_ns }
     }
 
     /// Adds one sample, in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
-        self.moments.add(nanoseconds);
+        self.count += 1;
+        self.sum += u128::from(nanoseconds);
+        self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
         self.histogram.saturating_record(nanoseconds);
         self.min_ns = self.min_ns.min(nanoseconds);
         self.max_ns = self.max_ns.max(nanoseconds);
@@ -69,7 +69,9 @@ impl Samples {
 
     /// Adds all samples of `other`, from the same measurement.
     pub fn merge(&mut self, other: &Self) {
-        self.moments.merge(&other.moments);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
         self.histogram += &other.histogram;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -78,12 +80,13 @@ impl Samples {
     /// Removes all samples, but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.reset();
-        (self.moments, self.min_ns, self.max_ns) = (Moments::default(), u64::MAX, 0);
+        (self.count, self.sum, self.squares) = (0, 0, 0);
+        (self.min_ns, self.max_ns) = (u64::MAX, 0);
     }
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.moments.count
+        self.count
     }
 
     /// Operations in all samples together.
@@ -94,7 +97,7 @@ impl Samples {
     /// Converts to the record's form; `None` without samples. `tasks` is the
     /// number of tasks in a sample that covers all of them.
     pub fn measurement(&self, tasks: u64) -> Option<Measurement> {
-        let mean_ns = self.moments.mean()?;
+        let mean_ns = self.mean()?;
         // The histogram rounds up to its precision; the extremes are exact.
         let percentile = |percent| self.histogram.value_at_percentile(percent).min(self.max_ns);
         Some(Measurement {
@@ -103,7 +106,7 @@ impl Samples {
             operations: self.measured.operations,
             count: self.count(),
             mean_ns,
-            stddev_ns: self.moments.stddev(),
+            stddev_ns: self.stddev(),
             min_ns: self.min_ns,
             p50_ns: percentile(50.0),
             p90_ns: percentile(90.0),
@@ -115,42 +118,16 @@ impl Samples {
             histogram: histogram::encode(&self.histogram),
         })
     }
-}
-
-/// Sums over a stream of nanoseconds. 2^44 values of an hour each fit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Moments {
-    count: u64,
-    sum: u128,
-    /// Sum of the squared values.
-    squares: u128,
-}
-
-impl Moments {
-    /// Adds one value, in nanoseconds.
-    #[inline]
-    pub fn add(&mut self, nanoseconds: u64) {
-        self.count += 1;
-        self.sum += u128::from(nanoseconds);
-        self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
-    }
-
-    /// Adds all values of `other`.
-    pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-    }
 
     /// The mean in nanoseconds; `None` without values.
-    pub fn mean(&self) -> Option<f64> {
+    fn mean(&self) -> Option<f64> {
         let (whole, rest) = self.division()?;
         Some(whole as f64 + rest as f64 / self.count as f64)
     }
 
     /// The sample standard deviation in nanoseconds (divided by n − 1); `None`
     /// for fewer than two values.
-    pub fn stddev(&self) -> Option<f64> {
+    fn stddev(&self) -> Option<f64> {
         let (whole, rest) = self.division().filter(|_| self.count > 1)?;
         // Σ(x − w)² = Σx² − w·(2Σx − nw) about w, the mean rounded down, and
         // 2Σx − nw = Σx + r. About the mean w + r/n it is smaller by r²/n.
@@ -170,14 +147,14 @@ impl Moments {
 mod tests {
     use super::*;
 
+    fn of(values: &[u64]) -> Samples {
+        let mut samples = Samples::new(Measured::single("wake-up", "wake-up"));
+        values.iter().for_each(|value| samples.add(*value));
+        samples
+    }
+
     #[test]
     fn merged_samples_equal_those_of_both() {
-        let measured = Measured::single("wake-up", "wake-up");
-        let of = |values: &[u64]| {
-            let mut samples = Samples::new(measured);
-            values.iter().for_each(|value| samples.add(*value));
-            samples
-        };
         let mut merged = of(&[999]);
         merged.clear();
         for part in [&[30, 10][..], &[], &[20, 40]] {
@@ -198,10 +175,9 @@ mod tests {
             (&[2, 4, 4, 4, 5, 5, 7, 9], Some(5.0), Some(32.0_f64 / 7.0)),
             (&[HOUR + 4, HOUR + 7, HOUR + 13, HOUR + 16], Some(HOUR as f64 + 10.0), Some(30.0)),
         ] {
-            let mut moments = Moments::default();
-            values.iter().for_each(|&value| moments.add(value));
-            assert_eq!((moments.count, moments.mean()), (values.len() as u64, mean));
-            let (found, expected) = (moments.stddev(), stddev.map(f64::sqrt));
+            let samples = of(values);
+            assert_eq!((samples.count(), samples.mean()), (values.len() as u64, mean));
+            let (found, expected) = (samples.stddev(), stddev.map(f64::sqrt));
             let close = |found: f64| (found - expected.expect("none")).abs() < 1e-12;
             assert!(found.map_or(expected.is_none(), close), "{values:?}: {found:?}");
         }
