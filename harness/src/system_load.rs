@@ -179,30 +179,27 @@ impl CpuCounts {
     /// one operation.
     pub fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waiting {
         let wall_ns = self.at_ns.saturating_sub(before.at_ns);
-        let mut slept_ns = 0;
-        let idle_states =
-            before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
-                let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
-                    let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
-                    let ns = ns.saturating_sub(ns_before);
-                    slept_ns += ns;
-                    IdleState {
-                        name: name.clone(),
-                        entries_per_operation: entries.saturating_sub(entries_before) as f64,
-                        ns_per_operation: ns as f64,
-                    }
-                };
-                after.iter().map(state).collect::<Vec<_>>()
-            });
+        let states = before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
+            let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
+                let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
+                IdleState {
+                    name: name.clone(),
+                    entries_per_operation: entries.saturating_sub(entries_before) as f64,
+                    ns_per_operation: ns.saturating_sub(ns_before) as f64,
+                }
+            };
+            after.iter().map(state).collect::<Vec<_>>()
+        });
         // The sum of the idle times minus the part that cannot overlap.
-        let others_ns = self.cpus.saturating_sub(1) * wall_ns;
-        let idle_ns = slept_ns.saturating_sub(others_ns).min(wall_ns);
+        let idle_ns = |states: &Vec<IdleState>| {
+            let slept_ns: f64 = states.iter().map(|state| state.ns_per_operation).sum();
+            (slept_ns - ((self.cpus - 1) * wall_ns) as f64).clamp(0.0, wall_ns as f64)
+        };
         let figure = |count: Option<u64>| count.map(|count| count as f64);
         Waiting {
             runnable_ns_per_operation: figure(run_delay_ns),
-            idle_ns_per_operation: figure(idle_states.as_ref().map(|_| idle_ns))
-                .filter(|_| self.cpus > 0),
-            idle_states,
+            idle_ns_per_operation: states.as_ref().filter(|_| self.cpus > 0).map(idle_ns),
+            idle_states: states,
             reschedules_per_operation: figure(between(before.reschedules, self.reschedules)),
             calls_per_operation: figure(between(before.calls, self.calls)),
         }
@@ -270,20 +267,16 @@ impl Threads {
         if names.len() > MOST_THREADS {
             return Self::default();
         }
-        let delays = names.iter().map(|name| delay_ns(files, name));
-        let delay_ns = delays.sum::<Option<u64>>();
-        let numbers = names.iter().filter_map(|name| name.rsplit_once('/')?.1.parse().ok());
-        let numbers: Vec<u32> = if files.is_live() { numbers.collect() } else { vec![] };
-        let ran_on = |name: &String| Some(ProcessStat::read(files, name)?.cpu);
-        let allowed = numbers.iter().filter_map(|tid| cpus::of_thread(*tid).ok()).flatten();
-        let policies = numbers.iter().filter_map(|tid| Some(Scheduling::of(*tid)?.text()));
-        Self {
-            delay_ns,
-            allowed: allowed.collect(),
-            ran_on: names.iter().filter_map(ran_on).collect(),
-            policies: policies.collect(),
-            names,
+        let delay_ns = names.iter().map(|name| delay_ns(files, name)).sum();
+        let mut read = Self { delay_ns, ..Self::default() };
+        for name in &names {
+            read.ran_on.extend(ProcessStat::read(files, name).map(|stat| stat.cpu));
+            let tid = name.rsplit_once('/').and_then(|(_, tid)| tid.parse().ok());
+            read.allowed
+                .extend(tid.into_iter().filter_map(|tid| cpus::of_thread(tid).ok()).flatten());
+            read.policies.extend(tid.and_then(Scheduling::of).map(|found| found.text()));
         }
+        Self { names, ..read }
     }
 
     /// The CPUs of the threads, `self`'s being read later; `None` if they were too many.
