@@ -270,9 +270,8 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
             // What opened a connection has answered its first message, and its task answers this one.
             (0..connections).try_for_each(|number| load.set_up(number))?;
             let processes = [vec![process], children_of(process)].concat();
-            let names = processes.iter().map(u32::to_string).collect::<Vec<_>>();
             let mut findings = bench.findings();
-            findings.ledger.push(memory::with_tasks(connections as u64, &names));
+            findings.ledger.push(memory::with_tasks(connections as u64, &processes));
             findings.peers = processes;
         }
         if connections < bench.tasks() {

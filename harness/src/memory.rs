@@ -4,9 +4,8 @@ use crate::control_groups;
 use crate::record::LedgerPoint;
 use crate::system_files::{SystemFiles, kib_field};
 
-/// The memory of the processes `family`, by their names in `/proc`, and of the machine, with `tasks`
-/// tasks alive.
-pub fn with_tasks(tasks: u64, family: &[String]) -> LedgerPoint {
+/// The memory of the processes `family` and of the machine, with `tasks` tasks alive.
+pub fn with_tasks(tasks: u64, family: &[u32]) -> LedgerPoint {
     let files = SystemFiles::live();
     let machine = files.text("proc/meminfo").unwrap_or_default();
     let groups = control_groups::of_process(&files, "memory");

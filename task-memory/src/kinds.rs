@@ -1,10 +1,10 @@
 //! Kinds of tasks, and what the tasks of one kind can do together.
 
-use std::fmt;
+use std::{fmt, process};
 
 use clap::ValueEnum;
-use harness::flags;
 use harness::limits::{Kind, Need, Resource};
+use harness::{RuntimeKind, flags};
 
 /// Stack that a task needs in addition to what is touched, in bytes.
 const MARGIN_BYTES: usize = 16 << 10;
@@ -62,15 +62,10 @@ impl Subject {
 
     /// The corresponding kind in the limits: tasks of any runtime need as much as tokio's.
     pub fn kind(self, waiting: Option<Waiting>) -> Kind {
-        match waiting {
-            Some(Waiting::Pipe) => match self {
-                Self::Compio => Kind::CompioPipe,
-                Self::AsyncExecutor => Kind::AsyncExecutorPipe,
-                _ => Kind::TokioPipe,
-            },
-            None | Some(Waiting::Timer | Waiting::Channel) => {
-                Kind::from_str(&self.to_string(), false).unwrap_or(Kind::Tokio)
-            }
+        let name = self.to_string();
+        match (waiting, RuntimeKind::from_str(&name, false)) {
+            (Some(Waiting::Pipe), Ok(runtime)) => runtime.task_over_pipes(),
+            _ => Kind::from_str(&name, false).unwrap_or(Kind::Tokio),
         }
     }
 
@@ -131,9 +126,9 @@ pub trait Population {
     /// The number of tasks.
     fn count(&self) -> u64;
 
-    /// The processes of the tasks, by their names in `/proc`.
-    fn processes(&self) -> Vec<String> {
-        vec!["self".into()]
+    /// The processes of the tasks.
+    fn processes(&self) -> Vec<u32> {
+        vec![process::id()]
     }
 
     /// Ends all tasks that would outlive this process.

@@ -125,10 +125,6 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     program::print(&reading::text(&bench.findings().ledger))
 }
 
-fn take_reading(reading: LedgerPoint, bench: &Bench) {
-    bench.findings().ledger.push(reading);
-}
-
 /// Adds tasks step by step, one step in each iteration. Between iterations, including warm-ups,
 /// the memory is read.
 fn sweep(flags: &Flags, task: Task, bench: &Bench) -> anyhow::Result<()> {
@@ -151,13 +147,13 @@ fn sweep(flags: &Flags, task: Task, bench: &Bench) -> anyhow::Result<()> {
     let mut population = population::open(flags.kind, task, false)?;
     let mut tasks = from;
     population.add(tasks)?;
-    take_reading(reading::read(tasks, &population.processes()), bench);
+    bench.findings().ledger.push(reading::read(tasks, &population.processes()));
     let create = Measured { operations: step, ..Measured::single("create", "task creation") };
     for lap in bench.laps(&[create]) {
         population.add(step)?;
         lap.finish();
         tasks += step;
-        take_reading(reading::read(tasks, &population.processes()), bench);
+        bench.findings().ledger.push(reading::read(tasks, &population.processes()));
     }
     let observed = bench.observe();
     population.end().and(observed)
@@ -184,7 +180,7 @@ fn until_refused(subject: Subject, task: Task, bench: &Bench) -> anyhow::Result<
         lap.finish();
     }
     let held = reading::at_once(population.count(), &population.processes());
-    take_reading(LedgerPoint { refused, ..held }, bench);
+    bench.findings().ledger.push(LedgerPoint { refused, ..held });
     let observed = bench.observe();
     population.end().and(observed)
 }

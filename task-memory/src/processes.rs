@@ -2,6 +2,7 @@
 
 use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::os::fd::AsRawFd as _;
+use std::process;
 
 use anyhow::{Context as _, ensure};
 use harness::failure;
@@ -75,9 +76,9 @@ impl Population for Processes {
         self.children.len() as u64
     }
 
-    fn processes(&self) -> Vec<String> {
-        let children = self.children.iter().map(Pid::to_string);
-        std::iter::once("self".into()).chain(children).collect()
+    fn processes(&self) -> Vec<u32> {
+        let children = self.children.iter().map(|child| child.as_raw().unsigned_abs());
+        children.chain([process::id()]).collect()
     }
 
     fn end(self: Box<Self>) -> anyhow::Result<()> {

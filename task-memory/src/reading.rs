@@ -23,14 +23,14 @@ const LONGEST: Duration = Duration::from_secs(3);
 const SAME_BYTES: u64 = 64 << 10;
 
 /// Reads everything once the machine's counts are current, with `tasks` tasks
-/// alive in the processes `family`, by their names in `/proc`.
-pub fn read(tasks: u64, family: &[String]) -> LedgerPoint {
+/// alive in the processes `family`.
+pub fn read(tasks: u64, family: &[u32]) -> LedgerPoint {
     settle();
     at_once(tasks, family)
 }
 
 /// As [`read`], without waiting for the machine's counts.
-pub fn at_once(tasks: u64, family: &[String]) -> LedgerPoint {
+pub fn at_once(tasks: u64, family: &[u32]) -> LedgerPoint {
     LedgerPoint { listed_free_bytes: listed(), ..memory::with_tasks(tasks, family) }
 }
 
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_missing_process_is_no_figure() {
-        assert!(read(0, &["self".into()]).resident_bytes > Some(0));
-        assert_eq!(read(0, &["self".into(), "0".into()]).resident_bytes, None);
+        let own = std::process::id();
+        assert!(read(0, &[own]).resident_bytes > Some(0));
+        assert_eq!(read(0, &[own, 0]).resident_bytes, None);
     }
 }
