@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::process::parent_id;
 
+use harness::flags::description;
 use harness::limits::{self, Kind, Need};
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
@@ -54,7 +55,7 @@ pub fn has_two_cpus() -> bool {
 pub fn fits_here(kind: Kind, tasks: u64) -> bool {
     let fit = limits::fitting(&Need::new(kind, tasks));
     if fit < tasks {
-        skip(&format!("{tasks} {}", kind.tasks()), &format!("only {fit} fit here"));
+        skip(&format!("{tasks} {}", description(&kind)), &format!("only {fit} fit here"));
     }
     fit == tasks
 }

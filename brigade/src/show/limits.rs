@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use harness::flags::description;
 use harness::limits::{Forecast, Kind, Line, Resource};
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -56,7 +57,7 @@ pub fn page(report: &LimitsReport, answer: Vec<Block>) -> String {
 
 fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     let KindForecast { kind, forecast, memory_bytes } = of;
-    let tasks = kind.tasks();
+    let tasks = description(kind);
     let unknown: Vec<&str> =
         forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref()).collect();
     let mut page = vec![match forecast.binding() {

@@ -338,11 +338,6 @@ impl Kind {
         }
     }
 
-    /// The name of the tasks, in the plural.
-    pub fn tasks(self) -> String {
-        description(&self)
-    }
-
     /// Whether each task has a stack of a size that the program chooses.
     pub fn has_sized_stack(self) -> bool {
         self == Self::Coroutine || self.row()[0].is_thread()
