@@ -1,13 +1,14 @@
-//! Brigades in which a task misbehaves.
+//! Brigades in which a task misbehaves, on async-executor. On tokio, tasks end as those of
+//! async-brigade do.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_executor::LocalExecutor;
 use futures::executor::block_on;
+use harness::Bench;
 use harness::async_tasks::caught;
-use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::{Bench, RuntimeKind};
+
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::brigade::brigade;
@@ -32,40 +33,25 @@ async fn faulty(
     Ok(())
 }
 
-/// The error of a brigade of 20 tasks, on async-executor if no tokio runtime is given.
-fn error_of(kind: Option<RuntimeKind>, fault: Fault) -> String {
+/// The error of a brigade of 20 tasks.
+fn error_of(fault: Fault) -> String {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let numbers = AtomicUsize::new(0);
     let relay = move |_, upstream, downstream| {
         faulty(numbers.fetch_add(1, Relaxed), fault, upstream, downstream)
     };
-    let open = || channel(1);
-    let ended = match kind {
-        Some(kind) => {
-            let spawn = move |task| outcome(spawn(kind, task));
-            let runtime = AsyncRuntime::start(kind, &bench).expect("a runtime");
-            runtime.drive(brigade(bench.clone(), open, spawn, relay))
-        }
-        None => {
-            let executor = LocalExecutor::new();
-            let spawn = |task| executor.spawn(caught(task));
-            block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))
-        }
-    };
+    let executor = LocalExecutor::new();
+    let spawn = |task| executor.spawn(caught(task));
+    let ended = block_on(executor.run(brigade(bench.clone(), || channel(1), spawn, relay)));
     assert_eq!(bench.findings().iterations, 30, "the laps before, and no other");
     format!("{:#}", ended.expect_err("a fault"))
 }
 
 #[test]
 fn a_task_that_does_not_pass_the_token_on_ends_the_run_and_is_named() {
-    for kind in RuntimeKind::OF_TOKIO.iter().copied().map(Some).chain([None]) {
-        let faults: [Fault; 2] = [|| Err(ErrorKind::OutOfMemory.into()), || panic!("on purpose")];
-        assert!(faults.iter().all(|fault| error_of(kind, *fault).starts_with("task 7 ")));
-        // The driver waits in vain, or the task's neighbour cannot send the next one.
-        let ended = error_of(kind, || Ok(()));
-        assert!(
-            ended.starts_with("waiting for the token") || ended.starts_with("task 6 "),
-            "{ended}"
-        );
-    }
+    let faults: [Fault; 2] = [|| Err(ErrorKind::OutOfMemory.into()), || panic!("on purpose")];
+    assert!(faults.iter().all(|fault| error_of(*fault).starts_with("task 7 ")));
+    // The driver waits in vain, or the task's neighbour cannot send the next one.
+    let ended = error_of(|| Ok(()));
+    assert!(ended.starts_with("waiting for the token") || ended.starts_with("task 6 "), "{ended}");
 }

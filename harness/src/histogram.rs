@@ -71,35 +71,3 @@ pub fn percentile_text(histogram: &Histogram) -> String {
     );
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use hdrhistogram::serialization::Deserializer;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
-        let mut histogram = empty();
-        values.into_iter().for_each(|value| histogram.saturating_record(value));
-        histogram
-    }
-
-    proptest! {
-        #[test]
-        fn another_reader_finds_the_same_distribution(
-            samples in prop::collection::vec(any::<u64>(), 0..200),
-        ) {
-            let histogram = of(samples);
-            let bytes = BASE64.decode(encode(&histogram)).expect("base64");
-            let read = Deserializer::new().deserialize(&mut &bytes[..]);
-            let read: Histogram = read.expect("HdrHistogram's V2, deflated");
-            prop_assert_eq!(read.len(), histogram.len());
-            for percent in [0.0, 50.0, 99.9, 100.0] {
-                let found = read.value_at_percentile(percent);
-                prop_assert_eq!(found, histogram.value_at_percentile(percent));
-            }
-            prop_assert!(percentile_text(&histogram).ends_with("]\n"));
-        }
-    }
-}

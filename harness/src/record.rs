@@ -373,8 +373,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::{LONGEST_RECORD, Record};
-
-    const SCHEMA_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/record.schema.json");
+    use crate::trace::Trace;
 
     /// A record of two tasks without measurements.
     const EXAMPLE: &str = r#"{"schema_version":"1.0","program":"thread-brigade","version":"0.1.0",
@@ -382,22 +381,22 @@ mod tests {
         "ended_by":"iterations","error":null,"affinity":[0],"measurements":[],"cpu":null,
         "switches":null,"interference":{"steal_ns":null,"psi_cpu_some_ns":null},"memory":null}"#;
 
-    fn schema() -> String {
-        let schema = schemars::schema_for!(Record);
-        serde_json::to_string_pretty(&schema).expect("a schema is plain JSON") + "\n"
-    }
-
     #[test]
-    fn the_committed_schema_matches_the_types() {
-        if std::env::var_os("UPDATE_SCHEMA").is_some() {
-            std::fs::write(SCHEMA_FILE, schema()).expect("writing the schema");
+    fn the_committed_schemas_match_the_types() {
+        let schemas =
+            [("record", schemars::schema_for!(Record)), ("trace", schemars::schema_for!(Trace))];
+        for (name, schema) in schemas {
+            let path = format!("{}/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+            let schema = serde_json::to_string_pretty(&schema).expect("it is plain JSON") + "\n";
+            if std::env::var_os("UPDATE_SCHEMA").is_some() {
+                std::fs::write(&path, &schema).expect("writing the schema");
+            }
+            assert!(
+                std::fs::read_to_string(&path).expect("the committed schema") == schema,
+                "the types of a {name} have changed: raise SCHEMA_VERSION if readers must know, \
+                 then run UPDATE_SCHEMA=1 cargo test -p brigade-harness"
+            );
         }
-        let committed = std::fs::read_to_string(SCHEMA_FILE).expect("the committed schema");
-        assert!(
-            committed == schema(),
-            "the record's types have changed: raise SCHEMA_VERSION if readers must know, then \
-             run UPDATE_SCHEMA=1 cargo test -p harness"
-        );
     }
 
     #[test]

@@ -63,12 +63,13 @@ fn as_many_threads_as_fit_without_a_limit_of_ours() {
 
 #[test]
 #[ignore = "part of the proof"]
-fn as_many_tasks_as_fit_into_private_memory() {
-    const BYTES: u64 = 1 << 30;
-    for kind in ["thread", "coroutine"] {
-        shown(&format!("{kind}s under RLIMIT_DATA"), || {
-            reached(kind, |run| run.limited(Resource::RLIMIT_DATA, BYTES, BYTES))
-        });
+fn as_many_tasks_as_fit_into_the_memory_of_a_process() {
+    for (limit, bytes) in [(Resource::RLIMIT_DATA, 1 << 30), (Resource::RLIMIT_AS, 4 << 30)] {
+        for kind in ["thread", "coroutine"] {
+            shown(&format!("{kind}s under {limit:?}"), || {
+                reached(kind, |run| run.limited(limit, bytes, bytes))
+            });
+        }
     }
 }
 
@@ -83,15 +84,4 @@ fn as_many_threads_as_a_pid_namespace_may_have() {
         return contract::skip("kernel.pid_max", "no PID namespace with a limit of its own");
     }
     shown("threads under kernel.pid_max", || reached("thread", |run| run.from_shell(&script)));
-}
-
-#[test]
-#[ignore = "part of the proof"]
-fn as_many_tasks_as_fit_into_the_address_space() {
-    const BYTES: u64 = 4 << 30;
-    for kind in ["thread", "coroutine"] {
-        shown(&format!("{kind}s under RLIMIT_AS"), || {
-            reached(kind, |run| run.limited(Resource::RLIMIT_AS, BYTES, BYTES))
-        });
-    }
 }
