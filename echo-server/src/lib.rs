@@ -34,8 +34,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::slice;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow};
 use clap::value_parser;
@@ -54,7 +53,7 @@ use harness::usage::children_of;
 use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, memory};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::unistd::{Pid, getpid};
+use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
@@ -222,10 +221,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     // Memory per connection is the difference of two servers, without what both have once.
-    if bench.tasks() > FEW {
-        serve(flags, bench, FEW)?;
-    }
-    serve(flags, bench, bench.tasks())
+    let few = Some(FEW).filter(|few| *few < bench.tasks());
+    few.into_iter().chain([bench.tasks()]).try_for_each(|number| serve(flags, bench, number))
 }
 
 /// Starts a server of this many connections, opens them, measures if they are all, and ends it.
@@ -264,7 +261,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let child = child.map_err(to_create("the server"))?;
     let process = child.as_raw().unsigned_abs();
     let measured = cpus::confine(own).map_err(Into::into).and_then(|()| {
-        let mut load = Load::new(bytes, polls)?;
+        let mut load = Load::new(bytes, polls, &order, flags.kind == Kind::One)?;
         load.connect(&address, bench.creation().take(connections))?;
         if !bench.is_interrupted() {
             // What opened a connection has answered its first message, and its task answers this one.
@@ -277,7 +274,6 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         if connections < bench.tasks() {
             return Ok(());
         }
-        load.begin(order, flags.kind == Kind::One);
         measure(flags, bench, &mut load, desk)
     });
     // The load has been dropped, so its connections are closed, and a server ends.
@@ -340,10 +336,9 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
 
 /// Listens at an unused address.
 fn listen(channel: Channel) -> rustix::io::Result<(OwnedFd, SocketAddrAny)> {
-    let name = format!("brigade-echo-server-{}", getpid());
     let address: SocketAddrAny = match channel {
         Channel::Tcp => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into(),
-        Channel::Unix => SocketAddrUnix::new_abstract_name(name.as_bytes())?.into(),
+        Channel::Unix => SocketAddrUnix::new_unnamed().into(),
     };
     let listener = socket(&address)?;
     net::bind(&listener, &address)?;

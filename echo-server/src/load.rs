@@ -59,16 +59,17 @@ pub struct Load {
 }
 
 impl Load {
-    /// A load over no connections.
-    pub fn new(bytes: usize, polls: bool) -> anyhow::Result<Self> {
+    /// A load over no connections yet, that will use them in this order: strictly, if the server is
+    /// told it.
+    pub fn new(bytes: usize, polls: bool, order: &[usize], is_told: bool) -> anyhow::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)
             .map_err(|error| to_create("the epoll")(error.into()))?;
         Ok(Self {
             connections: Vec::new(),
             epoll,
             polls,
-            idle: VecDeque::new(),
-            order: None,
+            idle: order.iter().copied().collect(),
+            order: is_told.then(|| Vec::from(order).into_iter().cycle().peekable()),
             message: vec![0; bytes],
             // One byte more, to notice what was not asked for.
             answer: vec![0; bytes + 1],
@@ -110,12 +111,6 @@ impl Load {
             self.receive(None)?;
         }
         Ok(())
-    }
-
-    /// Uses these connections, in this order: strictly, if the server is told it.
-    pub fn begin(&mut self, order: Vec<usize>, is_told: bool) {
-        self.idle.extend(&order);
-        self.order = is_told.then(|| order.into_iter().cycle().peekable());
     }
 
     /// Takes the next connection to use, if that is idle.
@@ -227,7 +222,7 @@ impl Load {
         self.empty_looks += u64::from(arrived.is_empty());
         for event in &*arrived {
             let number = event.data.u64() as usize;
-            if self.take(number)? {
+            if self.read_answer(number)? {
                 self.answered.push(number);
             }
         }
@@ -236,7 +231,7 @@ impl Load {
 
     /// Reads and verifies what has arrived; returns whether the answer is complete.
     #[inline]
-    fn take(&mut self, number: usize) -> anyhow::Result<bool> {
+    fn read_answer(&mut self, number: usize) -> anyhow::Result<bool> {
         let of = &mut self.connections[number];
         let bytes = match (&of.socket).read(&mut self.answer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
