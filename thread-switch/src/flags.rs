@@ -35,14 +35,13 @@ pub struct Flags {
 /// Values of `--via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
 pub enum Via {
     /// A byte through a pipe, one for each direction
     Pipe,
     /// A byte through a pair of Unix stream sockets
-    #[value(name = "socketpair")]
     SocketPair,
     /// A kernel event counter, one for each direction
-    #[value(name = "eventfd")]
     EventFd,
     /// A condition variable, signalled with its mutex locked
     Condvar,

@@ -14,13 +14,12 @@ use super::{Closer, Sink, Source};
 
 /// Values of `--channel`, for programs that wait for file descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
 pub enum Channel {
     /// A pipe
     Pipe,
     /// A pair of connected Unix stream sockets, used in one direction
-    #[value(name = "socketpair")]
-    #[serde(rename = "socketpair")]
     SocketPair,
 }
 
