@@ -104,7 +104,6 @@ const ATTEMPTS: usize = 50;
 /// Counts the switches of another process's threads, including those that start and end meanwhile:
 /// a counter of the kernel on each thread, which later ones inherit. It makes each of their
 /// switches a little slower.
-#[expect(missing_debug_implementations, reason = "its counters have none")]
 pub struct SwitchCounter(Vec<Counter>);
 
 impl SwitchCounter {

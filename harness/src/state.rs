@@ -1,8 +1,7 @@
 //! The state of a bench, shared by its laps and the driver, and its measurements.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::flags::Flags;

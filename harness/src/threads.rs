@@ -86,21 +86,20 @@ pub fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Resul
 }
 
 /// How a task failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// Its I/O failed.
+    #[error("failed: {0}")]
     Failed(io::Error),
     /// It panicked, with this message.
+    #[error("panicked: {0}")]
     Panicked(String),
 }
 
 impl TaskError {
     /// The run's error after task `number` failed like this.
     pub fn of_task(self, number: usize) -> anyhow::Error {
-        match self {
-            Self::Failed(error) => anyhow!("task {number} failed: {error}"),
-            Self::Panicked(text) => anyhow!("task {number} panicked: {text}"),
-        }
+        anyhow!("task {number} {self}")
     }
 
     /// Whether a neighbour's end may be the cause. A socket whose other end was
