@@ -18,8 +18,7 @@ use crate::exit::{Interrupted, UsageError};
 use crate::manifest::tables::{Build, Program, Source};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
-use crate::measure::process::Signals;
-use crate::measure::process::{self, Cause};
+use crate::measure::process::{self, Cause, Signals};
 use crate::programs;
 
 /// The sources of the guests: paths and contents.
@@ -58,37 +57,32 @@ impl Executable {
         Ok(Self { file, program: program.clone(), contained, found })
     }
 
-    /// The file, as a path that is valid in other processes.
-    pub fn path(&self) -> PathBuf {
-        fs::read_link(&self.file).unwrap_or_else(|_| self.file.clone())
-    }
-
     /// A command that runs it through its interpreter, under the command `under` unless that is
-    /// empty.
+    /// empty. A server is run by its load.
     pub fn command(&self, under: &[String]) -> Command {
-        let mut words = under.iter().chain(&self.program.interpreter).map(OsStr::new);
-        if let Some(subcommand) = &self.program.server {
-            let path = self.path().to_string_lossy().into_owned();
-            let line = [&*path, subcommand].map(|word| shlex::try_quote(word).unwrap_or_default());
-            let line = line.join(" ");
-            let mut command = Command::new(words.next().unwrap_or(OsStr::new(OWN)));
-            if under.is_empty() {
-                command.arg0(LOAD);
-            } else {
-                command.args(words).args([OWN, LOAD]);
-            }
-            command.args(["--server", &line]);
-            return command;
-        }
-        let Some(first) = words.next() else {
-            let mut command = Command::new(&self.file);
-            if let Some(name) = &self.contained {
-                command.arg0(name);
-            }
-            return command;
+        let Self { file, program, contained, .. } = self;
+        let (started, name) = match program.server {
+            Some(_) => (Path::new(OWN), Some(LOAD)),
+            None => (file.as_path(), contained.as_deref()),
         };
-        let mut command = Command::new(first);
-        command.args(words).arg(self.path()).args(&self.contained);
+        let mut words = under.iter().chain(&program.interpreter).map(OsStr::new);
+        let mut command = match words.next() {
+            Some(first) => {
+                let mut command = Command::new(first);
+                command.args(words).arg(elsewhere(started)).args(name);
+                command
+            }
+            None => {
+                let mut command = Command::new(started);
+                command.arg0(name.map_or(started.as_os_str(), OsStr::new));
+                command
+            }
+        };
+        if let Some(subcommand) = &program.server {
+            let path = elsewhere(file).to_string_lossy().into_owned();
+            let line = [&*path, subcommand].map(|word| shlex::try_quote(word).unwrap_or_default());
+            command.args(["--server", &line.join(" ")]);
+        }
         command
     }
 
@@ -96,6 +90,11 @@ impl Executable {
     pub fn is_replaced(&self) -> bool {
         state(&self.file).is_ok_and(|now| now != self.found)
     }
+}
+
+/// A file as a path that is valid in other processes.
+fn elsewhere(file: &Path) -> PathBuf {
+    fs::read_link(file).unwrap_or_else(|_| file.to_owned())
 }
 
 /// The programs that can be started here, by name.
@@ -265,4 +264,20 @@ pub fn fingerprints(
     });
     let known: BTreeMap<_, _> = known.collect::<anyhow::Result<_>>()?;
     Ok(cases.iter().map(|case| (case.program.clone(), known[file(case)].clone())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_around_a_server_starts_this_file_and_not_itself() {
+        let manifest = Manifest::parse("[programs.a]\nserver = 'serve'\n").unwrap();
+        let server = Executable::new(OWN.into(), None, &manifest.programs["a"]).unwrap();
+        let command = server.command(&["env".to_owned()]);
+        assert_eq!(
+            command.get_args().next(),
+            env::current_exe().ok().as_deref().map(Path::as_os_str)
+        );
+    }
 }
