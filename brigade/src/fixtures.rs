@@ -90,12 +90,7 @@ impl Sample {
 
 /// One measured invocation of `case` per round, with these hop times.
 pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invocation> {
-    samples(case, hop_ns.map(Sample::hop))
-}
-
-/// One measured invocation of `case` per round.
-pub fn samples<const ROUNDS: usize>(case: &str, samples: [Sample; ROUNDS]) -> Vec<Invocation> {
-    (1..).zip(samples).map(|(round, sample)| sample.in_round(case, round)).collect()
+    (1..).zip(hop_ns).map(|(round, ns)| Sample::hop(ns).in_round(case, round)).collect()
 }
 
 /// An invocation without a record.
@@ -112,19 +107,6 @@ pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
         exit_code: Some(0),
         ..Invocation::default()
     }
-}
-
-/// Adds a measurement to the invocation's record.
-pub fn and_measurement(
-    mut invocation: Invocation,
-    name: &str,
-    operation: &str,
-    wall_ns: f64,
-) -> Invocation {
-    let record = invocation.record.as_mut().expect("an invocation with a record");
-    let laps = record.iterations;
-    record.measurements.push(measurement(name, operation, laps, wall_ns));
-    invocation
 }
 
 /// A measurement whose median is 0.9 and whose 99th percentile is 2 times its
@@ -200,7 +182,8 @@ pub fn manifest() -> Manifest {
 fn rounds(case: &str, like: Sample, offset: usize) -> Vec<Invocation> {
     let mut factors = [1.0, 0.99, 1.01, 1.02, 0.98, 1.005, 1.0, 0.995, 1.012, 1.018, 0.985, 1.003];
     factors.rotate_left(offset);
-    samples(case, factors.map(|by| Sample { wall_ns: like.wall_ns * by, ..like }))
+    let sample = |by| Sample { wall_ns: like.wall_ns * by, ..like };
+    (1..).zip(factors).map(|(round, by)| sample(by).in_round(case, round)).collect()
 }
 
 /// A run of all cases, in which one failed and one was interrupted.
@@ -220,10 +203,11 @@ pub fn run() -> SavedRun {
     let mut tasks = rounds("tasks", Sample::hop(905.0), 3);
     tasks.push(without_record("tasks", 13, Outcome::Failed));
     tasks.push(Invocation { interrupted: true, ..tasks[12].clone() });
-    let create = rounds("create", Sample { user_ns: 8000.0, ..Sample::hop(9100.0) }, 0);
-    let create = create.into_iter().map(|run| and_measurement(run, "join", "join", 800.0));
-    let invocations =
-        [rounds(cases[0], pinned, 0), rounds(cases[1], spread, 1), tasks, create.collect()];
+    let mut create = rounds("create", Sample { user_ns: 8000.0, ..Sample::hop(9100.0) }, 0);
+    for record in create.iter_mut().filter_map(|of| of.record.as_mut()) {
+        record.measurements.push(measurement("join", "join", record.iterations, 800.0));
+    }
+    let invocations = [rounds(cases[0], pinned, 0), rounds(cases[1], spread, 1), tasks, create];
     SavedRun {
         description: RunDescription {
             schema_version: RUN_SCHEMA_VERSION.to_owned(),
@@ -245,8 +229,7 @@ pub fn run() -> SavedRun {
 /// The report of a run.
 pub fn report_with(saved: &SavedRun) -> Report {
     let progress = RunProgress { ended: 49, rounds: 12, is_complete: true, ..Default::default() };
-    let (name, seconds) = ("run-1".to_owned(), |cases| 7.0 * cases as f64);
-    report_of(&manifest(), &RunData { name, saved, progress, alike: &[], seconds })
+    report_of(&manifest(), &RunData { name: "run-1".to_owned(), saved, progress, alike: &[] })
 }
 
 /// The report of the fixed run.

@@ -108,11 +108,6 @@ impl Bench {
         command
     }
 
-    /// The JSON in a file of the first run's folder.
-    pub fn json(&self, name: &str) -> Value {
-        json_in(self.result_folders()[0].join(name))
-    }
-
     /// Runs `brigade run --resume` on the first run.
     pub fn resumes(&self) -> Ended {
         self.ends(&["run", "--resume", self.result_folders()[0].to_str().unwrap()])
@@ -222,6 +217,26 @@ pub fn lines_of(bench: &Bench) -> usize {
 pub fn is_running(pid: &str) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !stat.contains(") Z ")
+}
+
+/// [`RECORD`] with other parts.
+pub fn changed(parts: &[(&str, &str)]) -> String {
+    let change = |record: String, (from, to): &(&str, &str)| {
+        assert!(record.contains(from), "{from} is not in the record");
+        record.replacen(from, to, 1)
+    };
+    parts.iter().fold(RECORD.to_owned(), change)
+}
+
+/// Whether a command succeeds here; without it the test of `what` is skipped, visibly.
+pub fn can(what: &str, command: &mut Command) -> bool {
+    let why = match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    contract::skip(what, &format!("{command:?}: {}", why.lines().last().unwrap_or("it fails")));
+    false
 }
 
 /// The JSON in a file.

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, heed_interrupts};
+use crate::bench::{self, Bench, Ended, heed_interrupts};
 
 const GO: &str = "goroutine-brigade";
 const PYTHON: &str = "python-brigade";
@@ -39,15 +39,7 @@ fn root() -> &'static Path {
 
 /// Whether a tool can do this here, in a guest's folder.
 fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
-    let command = [&[tool], arguments].concat().join(" ");
-    let output = Command::new(tool).args(arguments).current_dir(root().join(folder)).output();
-    let why = match output {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
-        Err(error) => error.to_string(),
-    };
-    contract::skip("guests", &format!("{command}: {}", why.lines().last().unwrap_or_default()));
-    false
+    bench::can("guests", Command::new(tool).args(arguments).current_dir(root().join(folder)))
 }
 
 /// The command that starts a guest, built once; `None` without its language.

@@ -8,19 +8,14 @@ use std::process::Command;
 use harness::record::{Ending, Record};
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, json_in};
+use crate::bench::{self, Bench, Ended, RECORD, changed, json_in};
 
 /// A brigade of threads that is over soon.
 const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
 
 /// Whether a shell script that ends with `exec "$@"` works here, for this user.
 fn can(script: &str) -> bool {
-    let output = Command::new("sh").args(["-c", script, "sh", "true"]).output().unwrap();
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        contract::skip(script, why.lines().last().unwrap_or("it fails"));
-    }
-    output.status.success()
+    bench::can("inheritance", Command::new("sh").args(["-c", script, "sh", "true"]))
 }
 
 /// `brigade` with these words, started by a script.
@@ -207,28 +202,23 @@ fn a_trace_in_another_time_namespace_has_its_switches() {
     }
     let mut command = Command::new("sh");
     command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brigade"), "trace"]);
-    let ended = Ended::from({
-        command.arg("thread-brigade --placement same-cpu");
-        command
-    });
+    command.arg("thread-brigade --placement same-cpu");
+    let ended = Ended::from(command);
     match ended.code {
         Some(3) => contract::skip("a trace in a time namespace", &ended.stderr),
         code => assert_eq!(code, Some(0), "{ended:?}"),
     }
 }
 
-/// The folders of two runs, the second started by another command.
-fn two_runs(bench: &Bench, other: &[&str]) -> Vec<String> {
-    assert_eq!(bench.ends(&["run"]).code, Some(0));
-    let ended = Ended::from(bench.brigade_under(other, &["run", "--name", "zz"]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    bench.result_folders().iter().map(|folder| folder.display().to_string()).collect()
-}
-
 #[test]
 fn runs_that_inherited_otherwise_are_not_alike() {
     let bench = Bench::printing(RECORD);
-    let folders = two_runs(&bench, &["nice", "-n", "19", "env", "GODEBUG=asyncpreemptoff=1"]);
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    let other = ["nice", "-n", "19", "env", "GODEBUG=asyncpreemptoff=1"];
+    let ended = Ended::from(bench.brigade_under(&other, &["run", "--name", "zz"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let folders = bench.result_folders();
+    let folders = [&folders[0], &folders[1]].map(|folder| folder.display().to_string());
     let ended = bench.ends(&["compare", &folders[0], &folders[1]]);
     assert!(ended.stdout.starts_with("Inherited unlike: scheduling.nice: "), "{ended:?}");
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -240,28 +230,6 @@ fn runs_that_inherited_otherwise_are_not_alike() {
     assert!(advice.stdout.contains("scheduling.nice: 19"), "{advice:?}");
     let screen = bench.ends(&["report", &folders[1]]);
     assert!(screen.stdout.contains("inherited: nice 19"), "{screen:?}");
-}
-
-#[test]
-fn a_run_is_not_resumed_where_processes_inherit_otherwise() {
-    let bench = Bench::new(&["a"], &format!("[ -e go ] || kill -9 $PPID; echo '{RECORD}'"));
-    bench.ends(&["run"]);
-    std::fs::write(bench.path("go"), "").unwrap();
-    let folder = bench.result_folders()[0].display().to_string();
-    let other = ["env", "GODEBUG=asyncpreemptoff=1"];
-    let ended = Ended::from(bench.brigade_under(&other, &["run", "--resume", &folder]));
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("variables.GODEBUG"), "{ended:?}");
-    assert_eq!(bench.resumes().code, Some(0));
-}
-
-/// [`RECORD`] with other parts.
-fn changed(parts: &[(&str, &str)]) -> String {
-    let change = |record: String, (from, to): &(&str, &str)| {
-        assert!(record.contains(from), "{from}");
-        record.replacen(from, to, 1)
-    };
-    parts.iter().fold(RECORD.to_owned(), change)
 }
 
 #[test]

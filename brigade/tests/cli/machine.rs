@@ -133,14 +133,9 @@ fn with_costs() -> Bench {
     Bench::new(&["cheap", "expensive"], &script)
 }
 
-fn impact_of(bench: &Bench, arguments: &[&str]) -> Command {
-    let plan = "[impact]\nsame-cpu = ['cheap']\nother-cpu = ['cheap']\nasleep = ['expensive']\n";
-    let manifest = bench.manifest() + plan;
-    bench.brigade_with(&manifest, arguments)
-}
-
 fn ends(bench: &Bench, arguments: &[&str]) -> Ended {
-    Ended::from(impact_of(bench, arguments))
+    let plan = "[impact]\nsame-cpu = ['cheap']\nother-cpu = ['cheap']\nasleep = ['expensive']\n";
+    Ended::from(bench.brigade_with(&(bench.manifest() + plan), arguments))
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use contract::{repository, skip};
+use contract::repository;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Ended, RECORD};
+use crate::bench::{self, Bench, Ended, RECORD};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -105,19 +105,6 @@ const filters = seen > 0 && seen < all("h2").length;
 window.parent.document.title = JSON.stringify({ ...measured, filters });
 </script>"##;
 
-/// The browser, if it is installed.
-fn chromium(what: &str) -> Option<&'static str> {
-    let is_there = |name: &&str| {
-        let version = Command::new(name).arg("--version").stderr(Stdio::null()).output();
-        version.is_ok_and(|output| output.status.success())
-    };
-    let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(is_there);
-    if found.is_none() {
-        skip(what, "Chromium is not installed: apt-get install chromium");
-    }
-    found
-}
-
 /// The document that the browser builds from a page; it must log nothing.
 fn document(browser: &str, page: &str, flags: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -151,15 +138,11 @@ fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
     serde_json::from_str(title.unwrap()).unwrap()
 }
 
-fn recorded(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../results").join(name)
-}
-
 /// What `brigade report` prints of a recorded run.
 fn report_of(name: &str, format: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
     command.args(["report", "--format", format, "--manifest"]);
-    command.args([recorded("../suite.toml"), recorded(name)]);
+    command.args([root().join("suite.toml"), root().join("results").join(name)]);
     let ended = Ended::from(command);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     ended.stdout
@@ -177,7 +160,12 @@ fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
     }
     let anchors = page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
     anchors.for_each(|id| assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}"));
-    let Some(browser) = chromium("the page in a browser") else { return };
+    let mut browsers = ["chromium", "chromium-browser", "google-chrome"].into_iter();
+    let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let browser = browsers.find(is_there).unwrap_or("chromium");
+    if !has(&[browser, "--version"], "the page in a browser") {
+        return;
+    }
     // The page's policy allows its script.
     assert!(document(browser, &page, &[]).contains("data-ready=\"yes\""));
     let fine = json!({
@@ -208,13 +196,7 @@ fn printed(command: &mut Command) -> String {
 
 /// Whether a command succeeds; without it the test of `what` is skipped.
 fn has(command: &[&str], what: &str) -> bool {
-    let mut tool = Command::new(command[0]);
-    let output = tool.args(&command[1..]).stdin(Stdio::null()).output();
-    let has = output.is_ok_and(|output| output.status.success());
-    if !has {
-        skip(what, &format!("this fails: {}", command.join(" ")));
-    }
-    has
+    bench::can(what, Command::new(command[0]).args(&command[1..]))
 }
 
 /// What `brigade` prints, in a file of a folder.

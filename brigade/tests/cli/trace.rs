@@ -85,13 +85,6 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Copies the binary in a process of its own. A test that forks while this one writes keeps the
-/// file open, and it could not be started.
-fn copy_brigade(to: &Path) {
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_brigade")).arg(to).status();
-    assert!(copied.unwrap().success());
-}
-
 #[test]
 fn the_page_and_the_picture_have_the_parts_of_a_hop() {
     let page = tracing(&trace()).ends(&["trace", "a"]).stdout;
@@ -161,7 +154,7 @@ fn as_both_users(arguments: &[&str], is_fine: impl Fn(&Ended, &Path) -> bool) {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), Permissions::from_mode(0o777)).unwrap();
         let brigade = home.path().join("brigade");
-        copy_brigade(&brigade);
+        contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &brigade);
         let words = [under, &[brigade.to_str().unwrap(), "trace"], arguments].concat();
         let is_right = |_| {
             let mut command = Command::new(words[0]);
