@@ -13,19 +13,8 @@ use humantime::parse_rfc3339;
 
 use crate::store::results::{Invocation, RunDescription};
 
-/// The default time of a run for each of its cases, in seconds: a dozen rounds of most.
-const SECONDS_FOR_A_CASE: f64 = 7.0;
-
-/// The least default time, in seconds: a disturbance lasts for 10 to 20.
-const LEAST_SECONDS: f64 = 30.0;
-
 /// What a pause between two invocations counts at most: a longer one was an interruption.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The default time of a run of this many cases, in seconds.
-pub fn default_seconds(cases: usize) -> f64 {
-    (cases as f64 * SECONDS_FOR_A_CASE).max(LEAST_SECONDS)
-}
 
 /// A seed for a run without one: short enough to type.
 pub fn random_seed() -> u64 {
@@ -238,8 +227,8 @@ mod tests {
         }
     }
 
-    /// Takes at most `most` turns, one every `every` seconds.
-    fn take(schedule: &mut Schedule, most: usize, every: usize) -> Vec<(Turn, Invocation)> {
+    /// Runs at most `most` turns, one every `every` seconds.
+    fn run_turns(schedule: &mut Schedule, most: usize, every: usize) -> Vec<(Turn, Invocation)> {
         let mut taken = Vec::new();
         while taken.len() < most
             && let Some(turn) = schedule.next_turn()
@@ -252,7 +241,7 @@ mod tests {
     }
 
     fn turns(run: &RunDescription) -> Vec<Turn> {
-        let taken = take(&mut Schedule::of(run, &[]), 10_000, 1);
+        let taken = run_turns(&mut Schedule::of(run, &[]), 10_000, 1);
         taken.into_iter().map(|(turn, _)| turn).collect()
     }
 
@@ -273,11 +262,11 @@ mod tests {
         fn a_run_resumes_where_it_stopped(cases in 1_usize..6, stop in 0_usize..40) {
             let run = run(cases, 0, Some(30.0), &[[0, cases - 1]]);
             let whole = turns(&run);
-            let before = take(&mut Schedule::of(&run, &[]), stop, 1);
+            let before = run_turns(&mut Schedule::of(&run, &[]), stop, 1);
             let records: Vec<Invocation> = before.iter().map(|(_, record)| record.clone()).collect();
             let mut resumed = Schedule::of(&run, &records);
             // It resumes an hour later, which counts as a second at most.
-            let after = take(&mut resumed, 100, 1).len();
+            let after = run_turns(&mut resumed, 100, 1).len();
             prop_assert_eq!((before.len(), before.len() + after), (stop.min(30), whole.len()));
         }
     }
@@ -308,7 +297,7 @@ mod tests {
             (0, Some(f64::INFINITY), 1, 0),
         ] {
             let mut schedule = Schedule::of(&run(10, rounds, seconds, &[]), &[]);
-            assert_eq!(take(&mut schedule, 10_000, every).len(), count, "{seconds:?} {every}");
+            assert_eq!(run_turns(&mut schedule, 10_000, every).len(), count, "{seconds:?} {every}");
             assert_eq!(schedule.next_turn(), None);
         }
     }
@@ -337,7 +326,7 @@ mod tests {
             assert_eq!(schedule.next_turn(), Some(turn));
             schedule.record(0, &Invocation { interrupted: true, ..invocation(turn, 0) });
         }
-        assert_eq!(take(&mut schedule, 10_000, 1).len(), 3);
+        assert_eq!(run_turns(&mut schedule, 10_000, 1).len(), 3);
         assert!((schedule.share() - 1.0).abs() < 1e-9);
     }
 

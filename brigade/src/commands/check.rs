@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::manifest::tables::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
-use crate::measure::invoke::{Job, invoke, without};
+use crate::measure::invoke::{Job, invoke, number, without};
 use crate::measure::process::Signals;
 use crate::store::results::{Invocation, Outcome};
 
@@ -74,9 +74,6 @@ fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome,
 /// Verifies that a consistent record matches the requested size.
 fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
     let principal = record.principal().ok_or("has no measurement")?;
-    let number = |words: &[String], flag: &str| -> Option<u64> {
-        words.iter().skip_while(|word| *word != flag).nth(1)?.parse().ok()
-    };
     let rings = number(&case.flags, "--rings").unwrap_or(1);
     for (flag, times, found) in [
         ("--tasks", rings, record.tasks),

@@ -216,9 +216,9 @@ pub struct ReportFlags {
     /// Folder of a saved run [default: the latest run]
     #[arg(value_name = "DIR")]
     pub folder: Option<PathBuf>,
-    /// Format of the report [default: text]
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
     #[command(flatten)]
     pub show: ShowFlags,
     #[command(flatten)]
@@ -381,19 +381,18 @@ fn label(text: &str) -> Result<String, String> {
 
 /// Seconds: above zero, and less than two weeks.
 fn seconds(text: &str) -> Result<f64, String> {
-    let bounded = number(text).filter(|seconds| *seconds > 0.0 && *seconds < 1e6);
-    bounded.ok_or_else(|| "use a number of seconds above 0 and below 1000000".to_owned())
+    let is_fine = |seconds| seconds > 0.0 && seconds < 1e6;
+    number(text, is_fine, "use a number of seconds above 0 and below 1000000")
 }
 
 /// A number of zero or more.
 fn not_negative(text: &str) -> Result<f64, String> {
-    number(text)
-        .filter(|number| *number >= 0.0)
-        .ok_or_else(|| "use a number of at least 0".to_owned())
+    number(text, |number| number >= 0.0, "use a number of at least 0")
 }
 
-fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
+fn number(text: &str, is_fine: fn(f64) -> bool, advice: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && is_fine(*number));
+    number.ok_or_else(|| advice.to_owned())
 }
 
 /// The command on this process's command line. A negative number is a value, not a flag.

@@ -46,12 +46,12 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     let prices = prices(flags, &manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
-    let before = CpuCounters::read()?;
+    let before = counted()?;
     let (used, failed) = match flags.pid {
         Some(pid) => (watch(pid, Duration::from_secs_f64(flags.time), &mut signals)?, None),
         None => run_command(&flags.command)?,
     };
-    let meanwhile = CpuCounters::read()?.since(&before);
+    let meanwhile = meanwhile(&before, &counted()?);
     let impact = Impact::of(used, &meanwhile, prices);
     output::print(&if flags.json { output::json(&impact)? } else { show::text::impact(&impact) })?;
     if let Some(status) = failed {
@@ -65,31 +65,26 @@ pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
     })
 }
 
-/// The kernel's counters of all CPUs at one moment.
-struct CpuCounters {
-    cpus: CpuCounts,
-    switches: Option<u64>,
+/// The kernel's counters of all CPUs at one moment, and of the switches of all programs.
+type Counted = (CpuCounts, Option<u64>);
+
+fn counted() -> anyhow::Result<Counted> {
+    let files = SystemFiles::live();
+    let allowed = cpus::allowed().context("reading the CPUs that this process may use")?;
+    let stat = files.text("proc/stat").unwrap_or_default();
+    let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.parse().ok());
+    Ok((CpuCounts::read(&files, &allowed), switches))
 }
 
-impl CpuCounters {
-    fn read() -> anyhow::Result<Self> {
-        let files = SystemFiles::live();
-        let allowed = cpus::allowed().context("reading the CPUs that this process may use")?;
-        let stat = files.text("proc/stat").unwrap_or_default();
-        let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.parse().ok());
-        Ok(Self { cpus: CpuCounts::read(&files, &allowed), switches })
-    }
-
-    fn since(&self, before: &Self) -> Meanwhile {
-        let waiting = self.cpus.since(&before.cpus, None);
-        let entries = |of: Vec<IdleState>| of.iter().map(|of| of.entries_per_operation).sum();
-        let interrupts = waiting.reschedules_per_operation.zip(waiting.calls_per_operation);
-        let switches = self.switches.zip(before.switches);
-        Meanwhile {
-            idle_entries: waiting.idle_states.map(entries),
-            interrupts: interrupts.map(|(reschedules, calls)| reschedules + calls),
-            switches: switches.map(|(after, before)| after.saturating_sub(before) as f64),
-        }
+fn meanwhile(before: &Counted, after: &Counted) -> Meanwhile {
+    let waiting = after.0.since(&before.0, None);
+    let entries = |states: Vec<IdleState>| states.iter().map(|of| of.entries_per_operation).sum();
+    let interrupts = waiting.reschedules_per_operation.zip(waiting.calls_per_operation);
+    let switches = after.1.zip(before.1);
+    Meanwhile {
+        idle_entries: waiting.idle_states.map(entries),
+        interrupts: interrupts.map(|(reschedules, calls)| reschedules + calls),
+        switches: switches.map(|(after, before)| after.saturating_sub(before) as f64),
     }
 }
 

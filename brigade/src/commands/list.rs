@@ -5,10 +5,9 @@ use harness::terminal;
 use crate::commands::flags::ListFlags;
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::manifest::{Case, Group, Manifest};
+use crate::manifest::{Case, Group, Manifest, default_seconds};
 use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
-use crate::plan;
 use crate::programs;
 use crate::show::page::{Table, lines};
 
@@ -42,7 +41,7 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
 fn groups(manifest: &Manifest, default: &[&Case]) -> String {
     let mut table = Table::of("group|>cases|>seconds|question");
     let mut push = |name: &str, cases: usize, question: &str| {
-        let seconds = format!("{:.0}", plan::default_seconds(cases));
+        let seconds = format!("{:.0}", default_seconds(cases));
         let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];
         table.push(cells.map(|cell| terminal::line(&cell).into_owned()).to_vec());
     };

@@ -27,10 +27,7 @@ use flags::{Cli, Command, RunCommand};
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
         flags::complete();
-        match flags::read() {
-            Ok(cli) => dispatch(cli),
-            Err(error) => flags::explain(&error),
-        }
+        flags::read().map_or_else(|error| flags::explain(&error), dispatch)
     });
     let exit = done.unwrap_or_else(|error| {
         let exit = Exit::of(&error);

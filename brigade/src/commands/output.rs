@@ -10,14 +10,12 @@ pub use harness::program::{print, print_coloured};
 use harness::terminal;
 use serde::Serialize;
 
-use crate::show::screen::Style;
 use crate::store::results::SavedRun;
 
-/// How to print a screen: in colour on a terminal, unless NO_COLOR is set.
-pub fn style() -> Style {
+/// Whether to print a screen in colour: on a terminal, unless NO_COLOR is set.
+pub fn has_colours() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let colours = io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb();
-    Style { colours }
+    io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb()
 }
 
 fn is_dumb() -> bool {

@@ -10,7 +10,7 @@ use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
 use crate::manifest::Manifest;
-use crate::plan::{self, Schedule};
+use crate::plan::Schedule;
 use crate::show;
 use crate::show::screen::screen;
 use crate::store::results::{Environment, SavedRun};
@@ -20,13 +20,12 @@ use crate::store::results::{Environment, SavedRun};
 /// # Errors
 /// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
 pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let format = flags.format.unwrap_or_default();
     let manifest = flags.programs.alone()?;
     let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
     let saved = output::read(&folder)?;
     let reporter = Reporter::new(&manifest, &folder);
     let report = reporter.report(&saved, false);
-    output::print(&match format {
+    output::print(&match flags.format {
         Format::Text => return reporter.print(&report, flags.show).map(|()| Exit::Done),
         Format::Html => show::html::html(&report),
         Format::Svg => show::picture::picture(&report)
@@ -73,8 +72,7 @@ impl<'a> Reporter<'a> {
         let alike = &self.others;
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let progress = progress(saved, is_running);
-        let seconds = plan::default_seconds;
-        report(self.manifest, &RunData { name, saved, progress, alike, seconds })
+        report(self.manifest, &RunData { name, saved, progress, alike })
     }
 
     /// The screen of a run that goes on.
@@ -83,7 +81,7 @@ impl<'a> Reporter<'a> {
     }
 
     fn screen(&self, report: &Report) -> String {
-        screen(report, &self.folder.display().to_string(), output::style())
+        screen(report, &self.folder.display().to_string(), output::has_colours())
     }
 
     /// Prints the screen of a report, or all its tables and notes.

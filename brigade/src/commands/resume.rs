@@ -64,8 +64,8 @@ fn resumed(
     if let Some(skipped) = capabilities.divide(cases.clone()).1.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
-    let was = description.procedure.as_ref().map(|procedure| &procedure.binaries);
-    same(was.unwrap_or(&BTreeMap::new()), &fingerprints(&cases, &binaries)?)?;
+    let was = description.procedure.clone().unwrap_or_default();
+    same(&was.binaries, &fingerprints(&cases, &binaries)?)?;
     same_environment(environment, &Environment::capture(manifest)?)?;
     repair_records(&mut folder, repair)?;
     Run { manifest, cases, binaries }.finish(&mut folder, saved, show, session)
@@ -92,8 +92,7 @@ fn same_cases<'a>(manifest: &'a Manifest, run: &RunDescription) -> anyhow::Resul
     };
     let cases = run.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
     let now = cases.iter().map(|case| command_of(manifest, case)).collect();
-    let was = run.procedure.as_ref().map(|procedure| &procedure.commands);
-    same(was.unwrap_or(&BTreeMap::new()), &now)?;
+    same(&run.procedure.clone().unwrap_or_default().commands, &now)?;
     Ok(cases)
 }
 

@@ -13,10 +13,9 @@ use crate::commands::flags::{MeasureFlags, RunCommand, ShowFlags};
 use crate::commands::report::Reporter;
 use crate::commands::session::{Session, described};
 use crate::exit::Exit;
-use crate::manifest::{Case, Manifest};
+use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::{Executables, fingerprints};
-use crate::measure::invoke::reference;
-use crate::measure::invoke::{Job, command, invoke};
+use crate::measure::invoke::{Job, command, invoke, reference};
 use crate::plan::{self, Schedule};
 use crate::show::formats::markdown;
 use crate::show::html::html;
@@ -55,7 +54,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
         procedure: Some(Procedure {
             command: command_line(names, measure, seed),
             flags: manifest.flags(),
-            seconds: measure.seconds(plan::default_seconds(cases.len())),
+            seconds: measure.seconds(default_seconds(cases.len())),
             partners,
             commands: cases.iter().map(|case| command_of(&manifest, case)).collect(),
             binaries: fingerprints(&cases, &binaries)?,
@@ -65,8 +64,8 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     let label = measure.name.clone().unwrap_or_else(|| environment.label());
     let mut folder = Folder::create(&results, &description, &label)?;
     // `run.json` makes a run resumable, so it is written last.
-    folder.write_once(results::ENVIRONMENT, &environment)?;
-    folder.write_once(results::RUN, &description)?;
+    folder.write_json(results::ENVIRONMENT, &environment)?;
+    folder.write_json(results::RUN, &description)?;
     let saved = SavedRun::new(description, environment);
     let run = Run { manifest: &manifest, cases, binaries };
     run.finish(&mut folder, saved, flags.show, &mut session)
@@ -120,8 +119,8 @@ impl Run<'_> {
         let printed = reporter
             .print(&report, show)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
-        folder.replace(results::PAGE, &markdown(&report))?;
-        folder.replace(results::HTML_PAGE, &html(&report))?;
+        folder.write(results::PAGE, &markdown(&report))?;
+        folder.write(results::HTML_PAGE, &html(&report))?;
         printed?;
         Ok(if signals.stops() > 0 { Exit::Interrupted } else { exit_after(&saved.invocations) })
     }

@@ -55,20 +55,7 @@ impl<'a> Session<'a> {
 /// The parts of `run.json` that do not depend on the procedure; `chosen` are the groups and cases
 /// on the command line.
 pub fn described(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> RunDescription {
-    RunDescription {
-        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
-        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-        profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },
-        cases: cases.iter().map(|case| case.name.clone()).collect(),
-        details: details(manifest, cases, chosen),
-        ..RunDescription::default()
-    }
-}
-
-/// Details of each of `cases`, with its group: the first `chosen` group that
-/// contains it, or else the first of all.
-fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseDetail> {
+    // The group is the first chosen one that has the case, or else the first of all.
     let detail = |case: &&Case| {
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
         let first = groups.clone().find(|group| chosen.contains(&group.name));
@@ -76,5 +63,13 @@ fn details(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Vec<CaseD
         let (program, parameters) = (case.program.clone(), case.parameters());
         CaseDetail { case: case.name.clone(), program, parameters, group }
     };
-    cases.iter().map(detail).collect()
+    RunDescription {
+        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+        brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
+        profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },
+        cases: cases.iter().map(|case| case.name.clone()).collect(),
+        details: cases.iter().map(detail).collect(),
+        ..RunDescription::default()
+    }
 }

@@ -353,7 +353,6 @@ pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::row::{Process, ProcessOutcome};
     use crate::store::RECORDED;
 
     #[test]
@@ -376,16 +375,9 @@ mod tests {
 
     /// A case of processes in rounds 1, 2 … with these figures.
     fn row(case: &str, values: impl IntoIterator<Item = f64>) -> Row {
-        let process = |(round, value)| Process {
-            round,
-            started_at: String::new(),
-            outcome: ProcessOutcome::Used,
-            value: Some(value),
-        };
-        let processes: Vec<Process> = (1..).zip(values).map(process).collect();
-        let values: Vec<f64> = processes.iter().filter_map(|of| of.value).collect();
-        let figure = Estimate::of(&values);
-        Row { case: case.to_owned(), program: case.to_owned(), figure, processes, ..Row::default() }
+        let row = Row::of_figures(values);
+        let figure = Estimate::of(&row.values());
+        Row { case: case.to_owned(), program: case.to_owned(), figure, ..row }
     }
 
     fn compared(design: Design, values: [[f64; 12]; 2], between: &BetweenRuns) -> Comparison {

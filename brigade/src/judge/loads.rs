@@ -116,21 +116,11 @@ fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::row::{Process, ProcessOutcome};
 
     /// A row of this many nanoseconds in 20 rounds, give or take a hundredth.
     fn row(ns: f64) -> Row {
-        let process = |round: u32| Process {
-            round,
-            started_at: String::new(),
-            outcome: ProcessOutcome::Used,
-            value: Some(ns * (1.0 + 0.01 * f64::from(round % 3))),
-        };
-        Row {
-            figure: Estimate::of(&[ns]),
-            processes: (1..=20).map(process).collect(),
-            ..Row::default()
-        }
+        let figures = (1..=20).map(|round| ns * (1.0 + 0.01 * f64::from(round % 3)));
+        Row { figure: Estimate::of(&[ns]), ..Row::of_figures(figures) }
     }
 
     #[test]

@@ -84,23 +84,12 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::row::{Process, ProcessOutcome};
 
     /// A row of this many nanoseconds in the first round, and 10 more in each later one.
     fn row(ns: f64, sleeps: f64, waits: f64) -> Row {
-        let process = |round: u32| Process {
-            round,
-            started_at: String::new(),
-            outcome: ProcessOutcome::Used,
-            value: Some(ns + 10.0 * f64::from(round - 1)),
-        };
-        Row {
-            figure: Estimate::of(&[ns]),
-            processes: (1..=5).map(process).collect(),
-            sleeps: Some(sleeps),
-            waits: Some(waits),
-            ..Row::default()
-        }
+        let figures = (0..5).map(|round| ns + 10.0 * f64::from(round));
+        let (figure, sleeps, waits) = (Estimate::of(&[ns]), Some(sleeps), Some(waits));
+        Row { figure, sleeps, waits, ..Row::of_figures(figures) }
     }
 
     // In the third round: 1020 + 1.5 (320 − 120) + 0.25 (220 − 120); what slows all cancels in

@@ -12,7 +12,9 @@ use super::lost_time::{LostTime, is_fit};
 use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
 use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, ratio};
-use crate::manifest::{FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, tables};
+use crate::manifest::{
+    FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
+};
 use crate::store::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
@@ -165,8 +167,6 @@ pub struct RunData<'a> {
     pub progress: RunProgress,
     /// Other runs of the same build on the same machine.
     pub alike: &'a [OtherRun],
-    /// How long a run of this many cases takes, in seconds.
-    pub seconds: fn(usize) -> f64,
 }
 
 /// What a run contributes to the forecast of another one of its build.
@@ -191,19 +191,14 @@ pub fn report(manifest: &Manifest, run: &RunData) -> Report {
         schema_version: SCHEMA_VERSION.to_owned(),
         run: summary(run, &cases),
         screen: screen(manifest, &cases),
-        next: next(manifest, &cases, &answers, run.seconds),
+        next: next(manifest, &cases, &answers),
         answers,
         groups: groups(manifest, run.saved, &cases),
     }
 }
 
 /// The first group with the case of an answer of which the run lacks a third of the cases.
-fn next(
-    manifest: &Manifest,
-    cases: &Cases,
-    answers: &[Answer],
-    seconds: fn(usize) -> f64,
-) -> Option<NextRun> {
+fn next(manifest: &Manifest, cases: &Cases, answers: &[Answer]) -> Option<NextRun> {
     let has_more = |group: &&GroupSpec| {
         let lacking = group.cases.iter().filter(|case| !cases.planned.contains(case)).count();
         3 * lacking > group.cases.len()
@@ -215,7 +210,7 @@ fn next(
     Some(NextRun {
         group: group.name.clone(),
         question: group.question.clone(),
-        seconds: seconds(group.cases.len()),
+        seconds: default_seconds(group.cases.len()),
     })
 }
 
@@ -371,7 +366,8 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         let row = cases.ratio(&of.case, &of.over)?;
         let ratio = row.figure?;
         let ends = ratio.interval?;
-        let mut surprise = (ends.low / of.guess).max(of.guess / ends.high).ln();
+        let guess = of.guess.unwrap_or(1.0);
+        let mut surprise = (ends.low / guess).max(guess / ends.high).ln();
         match of.below {
             None if ends.low < MATTERS => return None,
             Some(bound) if is_below || ends.high >= bound => return None,
@@ -467,7 +463,7 @@ mod tests {
         for (saved, expected) in [(&quiet, 1), (&busy, 2)] {
             let alike = &others;
             let (name, progress) = (String::new(), RunProgress::default());
-            let data = RunData { name, saved, progress, alike, seconds: |_| 0.0 };
+            let data = RunData { name, saved, progress, alike };
             assert_eq!(report(&manifest, &data).run.repeat.unwrap().runs, expected);
         }
     }

@@ -225,18 +225,23 @@ impl Row {
     /// A row whose processes are the figures of one case in several runs.
     pub fn of_runs(runs: &[Self]) -> Option<Self> {
         let first = runs.first()?;
-        let values: Vec<f64> = runs.iter().filter_map(|of| Some(of.figure?.value)).collect();
-        let process = |(round, value): (u32, &f64)| Process {
+        let values: Vec<f64> = runs.iter().filter_map(|row| Some(row.figure?.value)).collect();
+        Some(Self {
+            figure: Estimate::of_independent(super::statistics::CONFIDENCE, &values),
+            processes: Self::of_figures(values).processes,
+            ..first.clone()
+        })
+    }
+
+    /// A row whose processes have these figures, in rounds 1, 2 ….
+    pub fn of_figures(figures: impl IntoIterator<Item = f64>) -> Self {
+        let process = |(round, value)| Process {
             round,
             started_at: String::new(),
             outcome: ProcessOutcome::Used,
-            value: Some(*value),
+            value: Some(value),
         };
-        Some(Self {
-            figure: Estimate::of_independent(super::statistics::CONFIDENCE, &values),
-            processes: (1..).zip(&values).map(process).collect(),
-            ..first.clone()
-        })
+        Self { processes: (1..).zip(figures).map(process).collect(), ..Self::default() }
     }
 
     /// What identifies the case in any run: its program and parameters.

@@ -23,6 +23,17 @@ use tables::{Form, Program};
 /// The tables whose cases `brigade run` measures.
 const DEFAULT: [&str; 3] = ["screen", "sentence", "impact"];
 
+/// The default time of a run for each of its cases, in seconds: a dozen rounds of most.
+const SECONDS_FOR_A_CASE: f64 = 7.0;
+
+/// The least default time, in seconds: a disturbance lasts for 10 to 20.
+const LEAST_SECONDS: f64 = 30.0;
+
+/// The default time of a run of this many cases, in seconds.
+pub fn default_seconds(cases: usize) -> f64 {
+    (cases as f64 * SECONDS_FOR_A_CASE).max(LEAST_SECONDS)
+}
+
 /// The most names in an error: a few lines of a terminal.
 const MOST_NAMED: usize = 16;
 
@@ -225,14 +236,11 @@ impl Manifest {
     fn stated(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let blocks = self.screen.iter().flat_map(|of| &of.blocks);
         let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
-        let sentences = self.sentences.iter().flat_map(|of| [&of.case, &of.over]);
+        let sentences = self.sentences.iter().flat_map(SentenceSpec::cases);
         let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
-        let of_groups = of_groups.flat_map(|of| [&of.case, &of.over]);
-        let reasons = self.sentences.iter().filter_map(|of| of.reason.as_ref());
-        let sentences = sentences.chain(reasons.flat_map(|of| of.case.iter().chain(&of.over)));
         (rows.map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
-            .chain(of_groups.map(|case| ("sentences", case)))
+            .chain(of_groups.flat_map(SentenceSpec::cases).map(|case| ("sentences", case)))
             .chain(self.impact.values().flatten().map(|case| ("impact", case)))
             .chain(self.advice.values().flatten().map(|case| ("advice", case)))
     }

@@ -165,9 +165,8 @@ pub struct SentenceSpec {
     pub case: String,
     /// The case to divide by.
     pub over: String,
-    /// The ratio that a reader would guess.
-    #[serde(default = "same")]
-    pub guess: f64,
+    /// The ratio that a reader would guess; by default 1.
+    pub guess: Option<f64>,
     /// Whether `{}` is the share of the case's time that the other does not take.
     #[serde(default)]
     pub share: bool,
@@ -178,6 +177,14 @@ pub struct SentenceSpec {
     pub first: bool,
     /// What follows if the run shows it.
     pub reason: Option<ReasonSpec>,
+}
+
+impl SentenceSpec {
+    /// All its cases.
+    pub fn cases(&self) -> impl Iterator<Item = &String> {
+        let reason = self.reason.iter().flat_map(|of| of.case.iter().chain(&of.over));
+        [&self.case, &self.over].into_iter().chain(reason)
+    }
 }
 
 /// The reason for a ratio: that a case takes clearly longer than another, or that CPUs were counted to
@@ -191,11 +198,6 @@ pub struct ReasonSpec {
     pub case: Option<String>,
     /// The case to divide by; without it, CPUs must have fallen asleep.
     pub over: Option<String>,
-}
-
-/// The guess that nothing makes a difference.
-fn same() -> f64 {
-    1.0
 }
 
 /// A line of a group's table: one thing under each load.

@@ -95,24 +95,23 @@ impl Environment {
         let status = files.text("proc/self/status").unwrap_or_default();
         let allowed = field(&status, "Cpus_allowed_list");
         let cpus = online(files);
-        let each = |list: &dyn Fn(&usize) -> Option<String>| -> Vec<String> {
+        let each = |list: &dyn Fn(usize) -> Option<String>| {
             let mut seen = BTreeSet::new();
-            let lists = cpus.iter().filter_map(list);
-            lists.filter(|list| seen.insert(list.clone())).collect()
+            let lists = cpus.iter().filter_map(|cpu| list(*cpu));
+            joined(lists.filter(|list| seen.insert(list.clone())), ";")
         };
-        let path = |cpu: &usize, of: &str| format!("{CPUS}/cpu{cpu}/topology/{of}_cpus_list");
-        let cores = each(&|cpu| files.line(&path(cpu, "core")));
-        let sockets = each(&|cpu| files.line(&path(cpu, "package")));
+        let line = |cpu: usize, sharing: &str| {
+            files.line(&format!("{CPUS}/cpu{cpu}/topology/{sharing}_cpus_list"))
+        };
         let caches: BTreeSet<Cache> = cpus.iter().flat_map(|cpu| caches_of(files, *cpu)).collect();
-        let last = each(&|cpu| caches_of(files, *cpu).pop_last().map(|cache| cache.sharers));
         let node = |name: String| files.line(&format!("{NODES}/{name}/cpulist"));
         let nodes = files.names(NODES).into_iter().filter_map(node);
 
         of.set("processor.online_cpus", Some(cpus.len()).filter(|count| *count > 0));
         of.set("processor.allowed_cpus", allowed.map(|list| numbers(list).len()));
-        of.set("topology.cores", joined(cores, ";"));
-        of.set("topology.sockets", joined(sockets, ";"));
-        of.set("topology.caches", joined(last, ";"));
+        of.set("topology.cores", each(&|cpu| line(cpu, "core")));
+        of.set("topology.sockets", each(&|cpu| line(cpu, "package")));
+        of.set("topology.caches", each(&|cpu| Some(caches_of(files, cpu).pop_last()?.sharers)));
         of.set("topology.nodes", joined(nodes, ";"));
         // If CPUs differ, a fact has several values.
         let mut facts = BTreeMap::<String, BTreeSet<String>>::new();

@@ -25,8 +25,7 @@ use crate::manifest::tables::Form;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
-use crate::measure::process::Signals;
-use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND};
+use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, Signals};
 use crate::store::results::{INVOCATION_SCHEMA_VERSION, Invocation, Outcome, Reference};
 
 /// The tolerated difference between two ways to compute a figure, as a share of it.
@@ -100,6 +99,12 @@ pub fn without(flags: &[String], others: &[String]) -> Vec<String> {
     flags.iter().filter(stays).cloned().collect()
 }
 
+/// The number after the last of these flags.
+pub fn number(words: &[String], flag: &str) -> Option<u64> {
+    let at = words.iter().rposition(|word| word == flag)?;
+    words.get(at + 1)?.parse().ok()
+}
+
 /// Runs an invocation. Failures are part of the result.
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
@@ -167,13 +172,9 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, In
 /// Checks the limits for a guest's tasks, if their kind is known; `--tasks`
 /// gives their number, per each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
-    let Some(kind) = job.binary.program.tasks else { return Ok(()) };
-    let number = |flag: &str| -> Option<u64> {
-        let at = words.iter().rposition(|word| word == flag)?;
-        words.get(at + 1)?.parse().ok()
-    };
-    let Some(tasks) = number("--tasks") else { return Ok(()) };
-    let tasks = tasks.saturating_mul(number("--rings").unwrap_or(1));
+    let tasks = job.binary.program.tasks.zip(number(words, "--tasks"));
+    let Some((kind, tasks)) = tasks else { return Ok(()) };
+    let tasks = tasks.saturating_mul(number(words, "--rings").unwrap_or(1));
     admit(&Need::new(kind, tasks), &in_force(&SystemFiles::live()))
 }
 

@@ -3,7 +3,7 @@
 //! processes could then lock two files with the same name.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -65,21 +65,16 @@ fn path() -> PathBuf {
     folder.map_or_else(std::env::temp_dir, PathBuf::from).join(FILE_NAME)
 }
 
-/// Opens or creates the file. An existing one is opened without `O_CREAT`, which the kernel refuses
+/// Creates or opens the file. An existing one is opened without `O_CREAT`, which the kernel refuses
 /// in a shared folder if another user created it (`fs.protected_regular`).
 fn open(path: &Path) -> io::Result<File> {
-    let existing = || OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path);
-    match existing() {
-        Err(error) if error.kind() == ErrorKind::NotFound => match File::create_new(path) {
-            Ok(file) => {
-                // For other users, regardless of this one's umask.
-                file.set_permissions(Permissions::from_mode(0o666))?;
-                Ok(file)
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => existing(),
-            Err(error) => Err(error),
-        },
-        opened => opened,
+    match File::create_new(path) {
+        // For other users, regardless of this one's umask.
+        Ok(file) => file.set_permissions(Permissions::from_mode(0o666)).map(|()| file),
+        Err(_) if path.exists() => {
+            OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -340,7 +340,7 @@ impl Capture {
         let mut buffer = [0; READ_BYTES];
         match source.read(&mut buffer) {
             Ok(0) => self.source = None,
-            Ok(length) => self.take(&buffer[..length]),
+            Ok(length) => self.store(&buffer[..length]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -357,7 +357,7 @@ impl Capture {
         Ok(self.bytes)
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn store(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         let excess = self.bytes.len().saturating_sub(self.bound);
         self.dropped |= excess > 0;

@@ -28,7 +28,7 @@ pub fn markdown(report: &Report) -> String {
 
 /// Parts of a Markdown page, with a blank line between them.
 pub fn blocks(page: &[Block]) -> String {
-    let shown = page.iter().filter(|of| !matches!(of, Block::Plots(_)));
+    let shown = page.iter().filter(|of| **of != Block::Plots);
     let blocks: Vec<String> = shown.map(block).collect();
     blocks.join("\n").replace(NO_BREAK_SPACE, " ")
 }
@@ -42,7 +42,7 @@ fn block(block: &Block) -> String {
         Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
         Block::Table(table) => table.markdown(escape),
         Block::Code(code) => indented(code),
-        Block::Plots(_) => String::new(),
+        Block::Plots => String::new(),
     }
 }
 

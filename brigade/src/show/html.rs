@@ -34,18 +34,14 @@ pub fn html(report: &Report) -> String {
     let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
     for section in sections {
         let [Block::Heading(_, heading), rest @ ..] = section else { continue };
-        let at = rest.iter().position(|block| matches!(block, Block::Plots(_)));
-        let group = at.and_then(|at| {
-            let Block::Plots(name) = &rest[at] else { return None };
-            Some((at, name, report.groups.iter().find(|group| group.name == *name)?))
-        });
         let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
-        let (id, body) = match group {
-            None => (slug(heading), elements(rest)),
-            Some((at, name, group)) => {
-                let [before, after] = [&rest[..at], &rest[at + 1..]].map(elements);
+        let mut parts = rest.split(|block| *block == Block::Plots).map(elements);
+        let (before, after) = (parts.next().unwrap_or_default(), parts.collect::<String>());
+        let (id, body) = match report.groups.iter().find(|group| group.question == *heading) {
+            None => (slug(heading), before),
+            Some(group) => {
                 let tables = format!("<details>\n<summary>Tables</summary>\n{after}</details>\n");
-                let name = if name.is_empty() { "other" } else { name };
+                let name = if group.name.is_empty() { "other" } else { &group.name };
                 (format!("group-{name}"), before + &figures(&plot::group(group)) + &tables)
             }
         };
@@ -123,7 +119,7 @@ fn element(block: &Block) -> String {
             let lines: Vec<String> = text.lines().map(escape).collect();
             format!("<div class=\"scroll\" tabindex=\"0\"><pre>{}</pre></div>\n", lines.join("\n"))
         }
-        Block::Plots(_) => String::new(),
+        Block::Plots => String::new(),
     }
 }
 

@@ -44,10 +44,7 @@ pub fn page(report: &LimitsReport, answer: Vec<Block>) -> String {
     let blocks = match &report.kinds[..] {
         [kind] => of_kind(kind, report),
         kinds => {
-            let table = Block::Table(match report.tasks {
-                Some(tasks) => of_tasks(kinds, tasks),
-                None => of_kinds(kinds),
-            });
+            let table = Block::Table(of_kinds(kinds, report.tasks));
             let details = Block::Paragraph("Details: brigade limits --kind KIND".to_owned());
             answer.into_iter().chain([table, details]).collect()
         }
@@ -95,26 +92,6 @@ fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
     page
 }
 
-/// One row per kind: whether this many fit, and their memory.
-fn of_tasks(kinds: &[KindForecast], tasks: u64) -> Table {
-    let mut table = Table::of(&format!("{}|fit?|>memory|>at most|limit", count(tasks)));
-    for KindForecast { kind, forecast, memory_bytes } in kinds {
-        let fits = match forecast.fits {
-            Some(fits) if fits < tasks => "NO",
-            _ if forecast.at_most => "unknown",
-            _ => "yes",
-        };
-        table.push(vec![
-            kind.to_string(),
-            fits.to_owned(),
-            memory_bytes.map_or(ABSENT.to_owned(), |all| quantity(Resource::Memory, all)),
-            forecast.fits.map_or(ABSENT.to_owned(), count),
-            forecast.binding().map_or(ABSENT.to_owned(), short_name),
-        ]);
-    }
-    table
-}
-
 /// The number of tasks that fit, unless limits are unknown: then it is the most.
 fn at_most(forecast: &Forecast) -> String {
     match forecast.fits.map(count) {
@@ -124,14 +101,24 @@ fn at_most(forecast: &Forecast) -> String {
     }
 }
 
-fn of_kinds(kinds: &[KindForecast]) -> Table {
-    let mut table = Table::of("kind|limit|>fit");
-    for KindForecast { kind, forecast, .. } in kinds {
-        table.push(vec![
-            kind.to_string(),
-            forecast.binding().map_or(ABSENT.to_owned(), short_name),
-            at_most(forecast),
-        ]);
+/// One row per kind: how many fit, and if a number was given whether they do, and their memory.
+fn of_kinds(kinds: &[KindForecast], tasks: Option<u64>) -> Table {
+    let mut table = Table::of(&match tasks {
+        Some(tasks) => format!("{}|fit?|>memory|>fit|limit", count(tasks)),
+        None => "kind|>fit|limit".to_owned(),
+    });
+    for KindForecast { kind, forecast, memory_bytes } in kinds {
+        let limit = forecast.binding().map_or(ABSENT.to_owned(), short_name);
+        let mut cells = vec![kind.to_string(), at_most(forecast), limit];
+        if let Some((tasks, bytes)) = tasks.zip(*memory_bytes) {
+            let fits = match forecast.fits {
+                Some(fits) if fits < tasks => "NO",
+                _ if forecast.at_most => "unknown",
+                _ => "yes",
+            };
+            cells.splice(1..1, [fits.to_owned(), quantity(Resource::Memory, bytes)]);
+        }
+        table.push(cells);
     }
     table
 }

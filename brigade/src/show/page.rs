@@ -31,8 +31,8 @@ pub enum Block {
     Table(Table),
     /// Lines shown verbatim.
     Code(String),
-    /// Where the plots of the group with this name go; only HTML has them.
-    Plots(String),
+    /// Where the plots of the group with the heading above go; only HTML has them.
+    Plots,
 }
 
 /// Parts of a page as text, with a blank line before tables, headings and
@@ -40,7 +40,7 @@ pub enum Block {
 pub fn text(page: &[Block]) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
-    for block in page.iter().filter(|of| !matches!(of, Block::Plots(_))) {
+    for block in page.iter().filter(|of| **of != Block::Plots) {
         let follows = match block {
             Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
             Block::Heading(..) => true,
@@ -55,7 +55,7 @@ pub fn text(page: &[Block]) -> String {
             Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
             Block::Table(table) => table.text(),
             Block::Code(code) => code.clone(),
-            Block::Plots(_) => String::new(),
+            Block::Plots => String::new(),
         };
     }
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()

@@ -75,7 +75,7 @@ fn group(group: &Group) -> Vec<Block> {
     page.extend(group_answers(group).into_iter().map(Block::Paragraph));
     page.extend(group.loads.as_ref().map(|loads| Block::Table(loads_table(loads))));
     page.extend(group.note.clone().map(Block::Paragraph));
-    page.push(Block::Plots(group.name.clone()));
+    page.push(Block::Plots);
     page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
     page
 }

@@ -35,29 +35,20 @@ const RANGE: usize = 15;
 const FACTOR: usize = 6;
 const STRIP: usize = 20;
 
-/// How to print a screen.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Style {
-    /// Use the colours of a terminal.
-    pub colours: bool,
-}
-
-impl Style {
-    /// Text in a colour of the terminal.
-    fn paint(self, code: &str, text: &str) -> String {
-        match self.colours && code != "0" {
-            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            false => text.to_owned(),
-        }
+/// Text in a colour of the terminal, if it has `colours`.
+fn paint(colours: bool, code: &str, text: &str) -> String {
+    match colours && code != "0" {
+        true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        false => text.to_owned(),
     }
 }
 
 /// The screen of a run whose records are in `folder`. Text from records and the manifest is escaped
 /// here, since the colours must not be.
-pub fn screen(report: &Report, folder: &str, style: Style) -> String {
+pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
     let end = format!("{next_run}\n{}", end(report, folder));
-    let mut text = head(report, style);
+    let mut text = head(report, colours);
     // A group that explains rows of the first screen shows them with its answer.
     let explains = matches!(&report.groups[..], [only] if only.parts);
     if explains || report.screen.is_empty() {
@@ -65,10 +56,10 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
         let room = room / report.groups.len().max(1);
         let is_running = report.run.progress.seconds_left.is_some();
         let groups = report.groups.iter();
-        text.extend(groups.map(|group| of_group(group, room, is_running, style)));
+        text.extend(groups.map(|group| of_group(group, room, is_running, colours)));
     }
     let parts = report.screen.iter().filter(|_| !explains);
-    text.extend(parts.map(|part| of_part(part, style)));
+    text.extend(parts.map(|part| of_part(part, colours)));
     let mut said = not_measured(report);
     let taken = [&text, &end, &said].map(|of| of.lines().count()).iter().sum::<usize>() + 1;
     let mut room = MOST_LINES.saturating_sub(taken);
@@ -89,21 +80,19 @@ pub fn screen(report: &Report, folder: &str, style: Style) -> String {
     (text + &said + &end).replace(NO_BREAK_SPACE, " ")
 }
 
-fn head(report: &Report, style: Style) -> String {
+fn head(report: &Report, colours: bool) -> String {
     let run = &report.run;
     let Verdict { word, is_good, text } = verdict(run);
     let machine = lines(&terminal::line(&format!("brigade: {}", machine(run))));
     let verdict = lines(&terminal::line(&format!("{word}: {text}")));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let colour = if is_good { "1;32" } else { "1;33" };
-    let inherited: Vec<&str> =
-        run.inherited.iter().take(MOST_INHERITED).map(String::as_str).collect();
-    let inherited = match &inherited[..] {
+    let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
         [] => String::new(),
         facts => lines(&terminal::line(&format!("inherited: {}", facts.join("; ")))),
     };
     let rounds = rounds(&run.progress);
-    format!("{machine}{rounds}\n{}{rest}{inherited}", style.paint(colour, word))
+    format!("{machine}{rounds}\n{}{rest}{inherited}", paint(colours, colour, word))
 }
 
 /// How many rounds are done, and while the run goes on a bar of its time.
@@ -157,7 +146,7 @@ fn not_measured(report: &Report) -> String {
 }
 
 /// A part: a heading with its axis, and its blocks of rows.
-fn of_part(part: &Part, style: Style) -> String {
+fn of_part(part: &Part, colours: bool) -> String {
     let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
     let axis = axis(&rows);
     let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), &rows);
@@ -166,7 +155,7 @@ fn of_part(part: &Part, style: Style) -> String {
             text += &format!(" {}\n", terminal::line(&block.name));
         }
         text.extend(block.rows.iter().map(|row| {
-            line(row, &factor_of(row, block).unwrap_or_default(), axis.as_ref(), style)
+            line(row, &factor_of(row, block).unwrap_or_default(), axis.as_ref(), colours)
         }));
     }
     text
@@ -174,7 +163,7 @@ fn of_part(part: &Part, style: Style) -> String {
 
 /// A group's question, its cases as far as there is room, and its note. The cheapest case comes
 /// first once the run has ended; until then rows keep their places.
-fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> String {
+fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> String {
     let mut rows: Vec<&Row> = cases(&group.rows).collect();
     if !is_running {
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
@@ -204,7 +193,7 @@ fn of_group(group: &Group, room: usize, is_running: bool, style: Style) -> Strin
     text += &heading("", axis.as_ref(), &rows);
     let shown_row = |row: &&Row| {
         let by = row.figure.map_or(String::new(), |of| factor(of.value / cheapest));
-        line(row, &by, axis.as_ref(), style)
+        line(row, &by, axis.as_ref(), colours)
     };
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
     let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
@@ -241,12 +230,12 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
 }
 
 /// A row: label, median, range, factor, strip.
-fn line(row: &Row, factor: &str, axis: Option<&Scale>, style: Style) -> String {
+fn line(row: &Row, factor: &str, axis: Option<&Scale>, colours: bool) -> String {
     let label = terminal::line(&row.label);
     let median = figure(row);
     let range = row.range.map_or(String::new(), |of| range(of, row.unit));
     let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
-    let strip = style.paint(marks_of(row.kind)[2], &strip);
+    let strip = paint(colours, marks_of(row.kind)[2], &strip);
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
     // A label that is too long gets a line for itself.
     match label.chars().count() + 2 > LABEL {
@@ -316,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_screen_of_a_run() {
-        let text = screen(&fixtures::report(), "results/run-1", Style::default());
+        let text = screen(&fixtures::report(), "results/run-1", false);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{text}");
         insta::assert_snapshot!(text);
@@ -325,9 +314,9 @@ mod tests {
     #[test]
     fn rows_have_fixed_places_before_anything_is_measured() {
         let mut run = fixtures::run();
-        let all = screen(&fixtures::report_with(&run), "results/run-1", Style::default());
+        let all = screen(&fixtures::report_with(&run), "results/run-1", false);
         run.invocations.clear();
-        let none = screen(&fixtures::report_with(&run), "results/run-1", Style::default());
+        let none = screen(&fixtures::report_with(&run), "results/run-1", false);
         let places = |text: &str| {
             let labels = ["async task ", "thread, one CPU", "thread, to another CPU"];
             labels.map(|label| text.lines().position(|line| line.contains(label)).unwrap())
@@ -367,7 +356,7 @@ mod tests {
         assert!(report.answers.iter().all(is_clear), "{:?}", report.answers);
         let is_ordered = |of: Repeat| of.half <= of.tenth && of.tenth <= of.worst;
         assert!(report.run.repeat.is_none_or(is_ordered), "{:?}", report.run.repeat);
-        let text = screen(report, "results/run-1", Style::default());
+        let text = screen(report, "results/run-1", false);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{}: {text}", text.lines().count());
         let full = super::super::page::text(&super::super::report::page(report));
@@ -438,8 +427,7 @@ mod tests {
         let manifest = Manifest::load(None).unwrap();
         let report = |saved: &SavedRun, rounds: u32| {
             let progress = RunProgress { rounds, is_complete: true, ..Default::default() };
-            let (name, seconds) = ("run-1".to_owned(), |cases| 7.0 * cases as f64);
-            report(&manifest, &RunData { name, saved, progress, alike: &[], seconds })
+            report(&manifest, &RunData { name: "run-1".to_owned(), saved, progress, alike: &[] })
         };
         for folder in contract::repository::recorded_runs() {
             check(&report(&SavedRun::read(&folder).unwrap(), 20));
@@ -470,7 +458,7 @@ mod tests {
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
-        let group = of_group(&report.groups[0], 8, false, Style::default());
+        let group = of_group(&report.groups[0], 8, false, false);
         let lines: Vec<&str> = group.lines().collect();
         assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
         assert!(group.contains("and 2 more"), "{group}");

@@ -357,21 +357,31 @@ impl Folder {
         &self.path
     }
 
-    /// Writes a value as a JSON file, atomically.
+    /// Writes a value as a JSON file.
     ///
     /// # Errors
-    /// If it cannot be written, or a file with this name exists.
-    pub fn write_once(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(value)? + "\n";
-        persist(&self.path.join(name), &text, false)
+    /// As [`Self::write`].
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
-    /// Writes a text made from the other files, replacing an earlier one.
+    /// Writes a file atomically: to a temporary one, which is renamed.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn replace(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        persist(&self.path.join(name), text, true)
+    pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        let write = || {
+            // Meant to be shared: readable as far as the umask allows.
+            let permissions = Permissions::from_mode(0o666);
+            let mut builder = tempfile::Builder::new();
+            let mut file = builder.permissions(permissions).tempfile_in(&self.path)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().with_context(|| format!("writing {}", path.display()))
     }
 
     /// Appends an invocation as one line, with one write, and syncs it to disk.
@@ -418,25 +428,6 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
             made => return made.map(|()| path),
         }
     }
-}
-
-/// Writes a text to a temporary file, and renames it.
-fn persist(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    let write = || {
-        // Meant to be shared: readable as far as the umask allows.
-        let permissions = Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        if replaces {
-            file.persist(path)?
-        } else {
-            file.persist_noclobber(path)?
-        };
-        File::open(folder)?.sync_all()
-    };
-    write().with_context(|| format!("writing {}", path.display()))
 }
 
 /// A run, read from its folder.

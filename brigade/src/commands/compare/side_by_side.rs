@@ -20,8 +20,7 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
 use crate::measure::process::Signals;
-use crate::plan;
-use crate::plan::{Order, SidesTurn, shared_cpu};
+use crate::plan::{self, Order, SidesTurn, shared_cpu};
 use crate::store::results::{
     self, Environment, Folder, Invocation, Outcome, RunDescription, SavedRun,
 };
@@ -100,8 +99,8 @@ fn folders(
     let folder = |side: &str| {
         let folder = Folder::create(parent, description, &format!("{label}-{side}"))?;
         let side = Some(side.to_owned());
-        folder.write_once(results::RUN, &RunDescription { side, ..description.clone() })?;
-        folder.write_once(results::ENVIRONMENT, environment)?;
+        folder.write_json(results::RUN, &RunDescription { side, ..description.clone() })?;
+        folder.write_json(results::ENVIRONMENT, environment)?;
         anyhow::Ok(folder)
     };
     Ok([folder("baseline")?, folder("candidate")?])
