@@ -225,14 +225,19 @@ pub struct PredictionSpec {
     pub alone: String,
     /// A ring of threads.
     pub thread: String,
-    /// A ring of the server's tasks, unless they are those threads.
+    /// A ring of a loop, if the server waits for all connections at once.
+    pub wait: Option<String>,
+    /// A ring of the server's tasks, if a runtime waits for them.
     pub hop: Option<String>,
 }
 
 impl PredictionSpec {
     /// All its cases.
     pub fn lines(&self) -> impl Iterator<Item = &String> {
-        [&self.case, &self.one, &self.alone, &self.thread].into_iter().chain(&self.hop)
+        [&self.case, &self.one, &self.alone, &self.thread]
+            .into_iter()
+            .chain(&self.wait)
+            .chain(&self.hop)
     }
 }
 
