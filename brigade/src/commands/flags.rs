@@ -219,6 +219,9 @@ pub struct ReportFlags {
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Also write the pictures of groups, as SVG files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
     #[command(flatten)]
     pub show: ShowFlags,
     #[command(flatten)]

@@ -25,6 +25,14 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let saved = output::read(&folder)?;
     let reporter = Reporter::new(&manifest, &folder);
     let report = reporter.report(&saved, false);
+    if let Some(folder) = &flags.pictures {
+        for group in &report.groups {
+            for picture in show::plot::group(group) {
+                let name = format!("{}-{}.svg", group.name, show::html::slug(&picture.title));
+                output::write(&folder.join(name), &picture.file())?;
+            }
+        }
+    }
     output::print(&match flags.format {
         Format::Text => return reporter.print(&report, flags.show).map(|()| Exit::Done),
         Format::Html => show::html::html(&report),

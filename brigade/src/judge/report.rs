@@ -252,6 +252,8 @@ impl Cases {
         Some(Row {
             label,
             case: row.case.clone(),
+            program: row.program.clone(),
+            parameters: row.parameters.clone(),
             kind: row.kind,
             measurement: row.measurement.clone(),
             unit: if is_ratio { Quantity::Ratio } else { row.unit },

@@ -98,7 +98,7 @@ fn figures(pictures: &[Picture]) -> String {
 }
 
 /// A heading as a URL fragment.
-fn slug(heading: &str) -> String {
+pub fn slug(heading: &str) -> String {
     let lower = heading.to_ascii_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();

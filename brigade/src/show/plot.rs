@@ -67,6 +67,8 @@ pub fn group(group: &Group) -> Vec<Picture> {
     let mut pictures = curves(&times, group.loads.as_ref());
     let operations: BTreeSet<&str> = times.iter().map(|row| &*row.operation).collect();
     let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
+    let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
+    pictures.extend(curves(&ratios.collect::<Vec<_>>(), None));
     if times.len() > 1 && pictures.is_empty() {
         pictures.extend(dots(&format!("Time of one {what}"), "", &[("", times.clone())]));
     }
@@ -204,6 +206,7 @@ fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
         let mut lines = BTreeMap::<String, Line>::new();
         for row in rows {
             let number = row.parameters.get(name).and_then(Value::as_f64);
+            let number = number.or((name == "work").then_some(0.0));
             let others = row.parameters.iter().filter(|(other, _)| *other != name);
             let others = format!("{} {:?}", row.program, others.collect::<Vec<_>>());
             lines.entry(others).or_default().extend(number.map(|number| (number, *row)));
@@ -229,7 +232,12 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
     let points = || lines.iter().flatten();
     let numbers = Scale::of(points().map(|(number, _)| *number))?;
     let times = Scale::of(points().flat_map(|(_, row)| extent(row)))?;
-    let across = |number: f64| 0.13 + 0.8 * numbers.share(number);
+    // A logarithmic axis has no 0: it is left of the axis.
+    let first = if points().any(|(number, _)| *number == 0.0) { 0.26 } else { 0.13 };
+    let across = |number: f64| match number {
+        0.0 => 0.13,
+        _ => first + (0.93 - first) * numbers.share(number),
+    };
     let down = |ns: f64| TOP + (1.0 - times.share(ns)) * HEIGHT;
     let (bottom, unit) = (TOP + HEIGHT, points().next()?.1.unit);
     let what = match parameter {
@@ -238,21 +246,27 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
         "working_set" => "working set, in bytes".to_owned(),
         count => count.replace('_', " "),
     };
-    let title = format!("Time of one operation by {what}");
+    let of = if unit == Quantity::Ratio { "Ratio of times" } else { "Time of one operation" };
+    let title = format!("{of} by {what}");
     let mut body = text(0.0, 14.0, Anchor::Start, "head", &title);
     for ns in times.ticks() {
         body += &line((0.0, down(*ns)), (0.94, down(*ns)), "grid");
         body += &text(0.0, down(*ns) - 3.0, Anchor::Start, "axis", &brief_ticks(*ns, unit));
     }
     let step = numbers.ticks().len().div_ceil(5);
-    for number in numbers.ticks().iter().step_by(step) {
+    let zero = (first > 0.13).then_some(&0.0);
+    for number in zero.into_iter().chain(numbers.ticks().iter().step_by(step)) {
         body += &line((across(*number), TOP), (across(*number), bottom), "grid");
         body += &text(across(*number), bottom + 15.0, Anchor::Middle, "axis", &brief(*number));
     }
     let ends: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
     let at = |row: &Row| row.figure.map_or(bottom, |of| down(of.value));
     let letters = apart(&ends.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [TOP, bottom]);
-    let names = ends.iter().map(|row| without(&row.label, parameter));
+    let names = ends.iter().map(|row| {
+        let sides = [Some(&row.label), row.other.as_ref().map(|of| &of.label)];
+        let sides = sides.into_iter().flatten().map(|label| without(label, parameter));
+        sides.collect::<Vec<_>>().join(" / ")
+    });
     let mut legend = Vec::new();
     for (index, (of, name)) in lines.iter().zip(names).enumerate() {
         // Those of a table are the same in every run.
@@ -308,6 +322,7 @@ fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::row::Other;
     use crate::judge::statistics::Estimate;
 
     fn row(label: &str, tasks: u64, ns: f64) -> Row {
@@ -341,6 +356,25 @@ mod tests {
         let at = |tasks: &str| curve.body.find(&format!(" at {tasks}<")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", curve.body);
         assert_eq!(pictures(vec![row("a", 1, 10.0)]), []);
+    }
+
+    #[test]
+    fn a_ratio_names_both_sides_and_no_work_is_left_of_the_axis() {
+        let of = |work: &str| {
+            let mut row = row(&format!("a{work}"), 1, 0.9);
+            let number = work.rsplit(' ').find_map(|word| word.parse::<u64>().ok());
+            row.parameters =
+                number.map(|number| ("work".to_owned(), number.into())).into_iter().collect();
+            let other = Some(Other { label: format!("b{work}"), case: String::new() });
+            Row { unit: Quantity::Ratio, other, ..row }
+        };
+        let comparisons = ["", " --work 10", " --work 1000"].map(of).to_vec();
+        let [picture] = &group(&Group { comparisons, ..Group::default() })[..] else {
+            panic!("one")
+        };
+        assert_eq!(picture.legend[0].1, "A a / b");
+        let places = ["cx=\"13%\"", "cx=\"26%\"", "cx=\"93%\""].map(|at| picture.body.find(at));
+        assert!(places.is_sorted() && places[0].is_some(), "{picture:?}");
     }
 
     #[test]

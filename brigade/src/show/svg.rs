@@ -64,6 +64,18 @@ impl Picture {
             self.body
         )
     }
+
+    /// The picture as a file with its legend: so narrow that a small screen does not scale it.
+    pub fn file(&self) -> String {
+        let (mut body, mut height, width) = (self.body.clone(), self.height + 8.0, 400.0);
+        for (class, words) in &self.legend {
+            height += 16.0;
+            let words = text(0.0, height, Anchor::Start, "label", &cut(words, width));
+            body += &group("", class, &words);
+        }
+        let body = placed(&body, [4.0; 2], [width - 8.0, height + 4.0]);
+        file([&self.title, &self.description], [width, height + 12.0], &body)
+    }
 }
 
 /// Elements within another picture, at this place and of this size in pixels.

@@ -323,7 +323,10 @@ fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
     bash.arg(root().join(".ci/results")).arg(env!("CARGO_BIN_EXE_brigade")).arg(folder.path());
     let output = bash.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for file in ["README.md", "docs/RESULTS.md"] {
+    let pictures = ["time-of-one-operation-by-tasks", "ratio-of-times-by-work"];
+    let pictures = pictures.map(|name| format!("docs/serve-{name}.svg"));
+    let documents = ["README.md", "docs/RESULTS.md"].map(str::to_owned);
+    for file in documents.iter().chain(&pictures) {
         let [old, new] = [root(), folder.path()].map(|of| fs::read_to_string(of.join(file)));
         assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
     }
