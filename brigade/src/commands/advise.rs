@@ -17,7 +17,7 @@ use crate::judge::environment::Unusual;
 use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
 use crate::judge::row::Row;
-use crate::manifest::{Cost, Manifest};
+use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
 use crate::show::page::{self, Block, Table, item, lines};
 use crate::show::quantity::figure;
@@ -38,7 +38,7 @@ struct Setting {
     needs: BTreeMap<String, String>,
     change: Option<String>,
     #[serde(skip_serializing)]
-    cost: Cost,
+    cost: String,
     does: String,
     source: String,
 }

@@ -15,8 +15,8 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, Cost, FigureSpec, ImpactPlan, LineSpec, Part, PredictionSpec, ReasonSpec,
-    SentenceSpec, SwitchKind, TaskKind,
+    AdvicePlan, FigureSpec, ImpactPlan, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec,
+    SwitchKind, TaskKind,
 };
 use tables::{Form, Program};
 

@@ -2,7 +2,7 @@
 //! reports, `brigade advise` and `brigade impact` ask of the cases.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use harness::limits::Kind;
@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    path: Option<PathBuf>,
-    build: Option<Build>,
+    /// Its file, relative to the folder of guests. Without it and `build`, this binary contains the
+    /// program.
+    pub path: Option<PathBuf>,
+    /// How to build its file.
+    pub build: Option<Build>,
     /// A command that runs the file, such as `python3`; empty for a binary.
     #[serde(default)]
     pub interpreter: Vec<String>,
@@ -30,17 +33,6 @@ pub struct Program {
     /// Flags that make no difference, since the program has them anyway.
     #[serde(default)]
     pub defaults: String,
-}
-
-impl Program {
-    /// The origin of its file.
-    pub fn source(&self) -> Source<'_> {
-        match (&self.path, &self.build) {
-            (Some(path), _) => Source::Path(path),
-            (None, Some(build)) => Source::Built(build),
-            (None, None) => Source::Contained,
-        }
-    }
 }
 
 /// The kind of a case's tasks.
@@ -60,17 +52,6 @@ pub enum TaskKind {
     Process,
     /// None: only the I/O or the work, to be subtracted.
     Alone,
-}
-
-/// The origin of a program's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source<'a> {
-    /// This binary, which contains the program.
-    Contained,
-    /// An existing file; relative to the folder of guests.
-    Path(&'a Path),
-    /// A file that a command builds.
-    Built(&'a Build),
 }
 
 /// How to build a file.
@@ -241,20 +222,8 @@ impl PredictionSpec {
     }
 }
 
-/// A cost that a setting can affect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cost {
-    /// Waking a sleeping CPU.
-    Waking,
-    /// Switches and system calls.
-    Switching,
-    /// Creating threads and processes.
-    Creation,
-}
-
-/// The cases that show each cost, for `brigade advise`.
-pub type AdvicePlan = BTreeMap<Cost, Vec<String>>;
+/// The cases that show each cost that a setting can affect, for `brigade advise`.
+pub type AdvicePlan = BTreeMap<String, Vec<String>>;
 
 /// The cases with the cost of each kind of switch, for `brigade impact`.
 pub type ImpactPlan = BTreeMap<SwitchKind, Vec<String>>;

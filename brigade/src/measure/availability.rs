@@ -9,7 +9,7 @@ use harness::cpus;
 use harness::limits::{self, Kind, Need};
 use harness::system_files::{SystemFiles, recordable};
 
-use crate::manifest::tables::{Source, Tool};
+use crate::manifest::tables::Tool;
 use crate::manifest::{Case, Manifest};
 use crate::measure::process::{self, LONGEST_ANSWER};
 use crate::store::results::Skipped;
@@ -38,11 +38,11 @@ impl Capabilities {
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
-            let lacking = match (program.source(), manifest.guests.as_deref()) {
-                (Source::Contained, None) => None,
-                (_, None) => Some(NO_GUESTS.to_owned()),
-                (Source::Built(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
-                (_, Some(guests)) => program.needs.iter().find_map(|tool| {
+            let lacking = match (&program.path, &program.build, manifest.guests.as_deref()) {
+                (None, None, None) => None,
+                (.., None) => Some(NO_GUESTS.to_owned()),
+                (None, Some(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
+                (.., Some(guests)) => program.needs.iter().find_map(|tool| {
                     troubles.entry(tool).or_insert_with(|| trouble_with(tool, guests)).clone()
                 }),
             };

@@ -15,7 +15,7 @@ use std::{fs, io};
 use anyhow::{Context, bail};
 
 use crate::exit::{Interrupted, UsageError};
-use crate::manifest::tables::{Build, Program, Source};
+use crate::manifest::tables::{Build, Program};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::{self, Cause, Signals};
@@ -117,22 +117,19 @@ pub fn executables(
         if capabilities.missing.contains_key(name) {
             continue;
         }
-        let (file, contained) = match program.source() {
-            Source::Contained if programs::page(name).is_some() => (OWN.into(), Some(&**name)),
-            Source::Contained => bail!(UsageError(format!(
+        let (file, contained) = match (&program.path, &program.build) {
+            (None, None) if programs::page(name).is_some() => (OWN.into(), Some(&**name)),
+            (None, None) => bail!(UsageError(format!(
                 "program '{name}': brigade contains no program with this name; give its `path` or \
                  `build`"
             ))),
-            Source::Path(path) => (found(&guests.join(path), name)?, None),
-            Source::Built(how) => match prebuilt(guests, name) {
-                Some(file) => (found(&file, name)?, None),
-                None => match by_command(guests, name, how, signals)? {
-                    Ok(file) => (found(&file, name)?, None),
-                    Err(reason) => {
-                        capabilities.missing.insert(name.clone(), reason);
-                        continue;
-                    }
-                },
+            (Some(path), _) => (found(&guests.join(path), name)?, None),
+            (None, Some(how)) => match built(guests, name, how, signals)? {
+                Ok(file) => (found(&file, name)?, None),
+                Err(reason) => {
+                    capabilities.missing.insert(name.clone(), reason);
+                    continue;
+                }
             },
         };
         executables.insert(name.clone(), Executable::new(file, contained, program)?);
@@ -162,16 +159,14 @@ pub fn executables_in(
     let mut found = others.clone();
     for name in cases.iter().map(|case| &case.program) {
         let program = &manifest.programs[name];
-        let alone = build.join(match program.source() {
-            Source::Path(path) => path.file_name().unwrap_or_default(),
-            Source::Contained | Source::Built(_) => name.as_ref(),
-        });
-        let (path, contained) = match program.source() {
+        let file_name = program.path.as_ref().and_then(|path| path.file_name());
+        let alone = build.join(file_name.unwrap_or(name.as_ref()));
+        let (path, contained) = match (&program.path, &program.build) {
             _ if alone.is_file() => (&alone, None),
-            Source::Contained if whole.is_file() => (&whole, Some(name.as_str())),
-            Source::Path(_) if build.is_file() => continue,
-            Source::Contained | Source::Path(_) => (&alone, None),
-            Source::Built(_) => continue,
+            (None, None) if whole.is_file() => (&whole, Some(name.as_str())),
+            (Some(_), _) if build.is_file() => continue,
+            (None, Some(_)) => continue,
+            _ => (&alone, None),
         };
         let file = path.canonicalize().map_err(|error| {
             UsageError(format!("program '{name}': looking for {}: {error}", path.display()))
@@ -181,14 +176,17 @@ pub fn executables_in(
     Ok(found)
 }
 
-/// The file of program `name`, built first; the command decides whether there is anything to do.
-/// The inner error is the reason, in one line, why it cannot be built.
-fn by_command(
+/// The file of program `name`, built first unless it was before; the command decides whether there is
+/// anything to do. The inner error is the reason, in one line, why it cannot be built.
+fn built(
     guests: &Path,
     name: &str,
     how: &Build,
     signals: &mut Signals,
 ) -> anyhow::Result<Result<PathBuf, String>> {
+    if let Some(file) = prebuilt(guests, name) {
+        return Ok(Ok(file));
+    }
     let folder = found(&guests.join(&how.folder), name)?;
     let Some(cache) = user_cache() else {
         return Ok(Err("there is no folder to build it in: set XDG_CACHE_HOME".to_owned()));
