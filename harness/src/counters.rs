@@ -112,8 +112,8 @@ impl SwitchCounter {
         let files = SystemFiles::live();
         let threads = || files.names(&format!("proc/{pid}/task"));
         let open = |thread: &String| {
-            let mut options = Opts { inherit: Some(Inherit::NewThread), ..Opts::default() };
-            options.enable = true;
+            let inherit = Some(Inherit::NewThread);
+            let options = Opts { inherit, enable: true, ..Opts::default() };
             let thread = Proc(thread.parse().ok()?);
             Counter::new(Software::CtxSwitch, (thread, Cpu::ALL), options).ok()
         };

@@ -23,6 +23,7 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::flag::{register, register_conditional_shutdown};
 
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
@@ -127,16 +128,13 @@ struct Session {
 fn watch_signals() -> io::Result<[Arc<AtomicBool>; 2]> {
     let [interrupted, out_of_time] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     for flag in [&interrupted, &out_of_time] {
-        signal_hook::flag::register(SIGXCPU, Arc::clone(flag))?;
+        register(SIGXCPU, Arc::clone(flag))?;
     }
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    register(SIGXFSZ, Arc::default())?;
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(
-            signal,
-            failure::INTERRUPTED.into(),
-            Arc::clone(&interrupted),
-        )?;
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        let (code, flag) = (failure::INTERRUPTED.into(), Arc::clone(&interrupted));
+        register_conditional_shutdown(signal, code, flag)?;
+        register(signal, Arc::clone(&interrupted))?;
     }
     Ok([interrupted, out_of_time])
 }

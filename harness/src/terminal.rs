@@ -26,8 +26,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if is_escaped(c) {
-            let units = c.encode_utf16(&mut [0; 2]).to_vec();
-            safe.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+            safe.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
             safe.push(c);
         }

@@ -245,8 +245,7 @@ pub struct Recorder {
     trace: Trace,
     /// Laps in a batch; 0 before the first.
     per_batch: u64,
-    /// Laps of the batch in hand, and its start.
-    laps: u64,
+    /// The start of the batch in hand.
     begun: Option<(u64, Counters)>,
     failure: Option<io::Error>,
 }
@@ -281,7 +280,7 @@ impl Recorder {
         let schema_version = SCHEMA_VERSION.to_owned();
         let pid = std::process::id();
         let trace = Trace { schema_version, pid, whole_machine, ..Trace::default() };
-        Ok(Self { rings, trace, per_batch: 0, laps: 0, begun: None, failure: None })
+        Ok(Self { rings, trace, per_batch: 0, begun: None, failure: None })
     }
 
     /// Records from now on for a program without the harness, which this thread starts next.
@@ -326,8 +325,7 @@ impl Recorder {
     /// Must be called after each lap, with its stops.
     pub fn after_lap(&mut self, stops: Vec<Stop>) {
         self.trace.laps.push(TracedLap { stops });
-        self.laps += 1;
-        if self.laps == self.per_batch {
+        if (self.trace.laps.len() as u64).is_multiple_of(self.per_batch) {
             self.end_batch();
         }
     }
@@ -336,7 +334,6 @@ impl Recorder {
     /// but does not count it.
     pub fn end_batch(&mut self) {
         let Some((begun_ns, before)) = self.begun.take() else { return };
-        self.laps = 0;
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
         let counted = after.since(before).switches();

@@ -178,7 +178,7 @@ impl<B: Bell> Conductor<B> {
 
     /// The waker's main function.
     fn wake(&self, mut member: Member<Tally>) -> anyhow::Result<()> {
-        let end = EndOfCalls(&self.calls);
+        let mut end = Some(EndOfCalls(&self.calls));
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
         self.calls.iter().for_each(Calls::begin);
@@ -190,7 +190,7 @@ impl<B: Bell> Conductor<B> {
                 calls.make(round);
             }
             if round.is_over() {
-                end.close();
+                drop(end.take());
             }
             part.finish(Tally { called_late, ..Tally::default() });
         }
@@ -198,17 +198,11 @@ impl<B: Bell> Conductor<B> {
     }
 }
 
-/// Ends the calls when the waker has ended: the sleepers do not wait for it.
+/// Ends the calls when it is dropped: the sleepers do not wait for a waker that has ended.
 struct EndOfCalls<'a, B: Bell>(&'a [Calls<B>]);
-
-impl<B: Bell> EndOfCalls<'_, B> {
-    fn close(&self) {
-        self.0.iter().for_each(Calls::close);
-    }
-}
 
 impl<B: Bell> Drop for EndOfCalls<'_, B> {
     fn drop(&mut self) {
-        self.close();
+        self.0.iter().for_each(Calls::close);
     }
 }

@@ -31,8 +31,10 @@ pub trait Waiting: Send + Sync + 'static {
     /// Waits while the word is `seen`; may return early.
     fn wait_while(&self, word: &AtomicU32, seen: u32);
 
-    /// Wakes the source, but first waits until it has registered.
-    fn wake(&self, word: &AtomicU32);
+    /// Wakes the source, but first waits until it has registered. One that looks by itself is not
+    /// woken.
+    #[inline]
+    fn wake(&self, _: &AtomicU32) {}
 
     /// Wakes the source if it has registered.
     #[inline]
@@ -105,9 +107,6 @@ impl Waiting for Spin {
     fn wait_while(&self, _: &AtomicU32, _: u32) {
         spin_loop();
     }
-
-    #[inline]
-    fn wake(&self, _: &AtomicU32) {}
 }
 
 /// Waits in a loop of `sched_yield`.
@@ -119,9 +118,6 @@ impl Waiting for Yield {
     fn wait_while(&self, _: &AtomicU32, _: u32) {
         thread::yield_now();
     }
-
-    #[inline]
-    fn wake(&self, _: &AtomicU32) {}
 }
 
 /// A word of two halves, each of which is a channel. Two threads that alternate share one cache
