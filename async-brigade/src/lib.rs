@@ -29,18 +29,15 @@ use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, 
 /// One iteration: a byte goes from the driver through N async tasks and back;
 /// each task waits until its upstream channel is readable and writes the byte
 /// downstream. That makes N + 1 hops.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     carrier: ChannelFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 

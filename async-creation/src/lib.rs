@@ -38,10 +38,9 @@ use spawners::{OfLocalPool, OfTokio, Spawner};
 /// them. One operation is one task. `start` is the time from the call to the
 /// first line of the body; `create_cold` is the creation in the first
 /// iteration.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     /// Additional bytes in the future of each task of tokio

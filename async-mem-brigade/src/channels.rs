@@ -6,14 +6,12 @@ use std::future::Future;
 use tokio::sync::mpsc;
 
 /// Values of `--channel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Channel {
     /// `tokio::sync::mpsc`
     Tokio,
     /// async-channel, of smol
     #[value(name = "async-channel")]
-    #[serde(rename = "async-channel")]
     Smol,
 }
 

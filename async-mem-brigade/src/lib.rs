@@ -33,10 +33,9 @@ use channels::{Channel, Sink, Source};
 /// One iteration: a number goes from the driver through N async tasks and
 /// back, over bounded channels of capacity 1; each task adds one, and the
 /// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     /// Channel that carries the number
@@ -44,7 +43,6 @@ struct Flags {
     channel: Channel,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 

@@ -10,8 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::{block_in_place, spawn_blocking};
 
 /// Values of `--via`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Via {
     /// Nowhere else: in the caller
     Inline,

@@ -39,18 +39,16 @@ const CALLS: u64 = 32;
 ///
 /// One iteration: each of N async tasks makes 32 calls, one after another, by the mechanism in
 /// --via. One operation is one call.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Where a call runs
     #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]
     via: Via,
 
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     #[command(flatten)]
-    #[serde(flatten)]
     work: WorkFlag,
 }
 

@@ -24,14 +24,12 @@ use harness::{Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, fail
 ///
 /// One iteration: the driver resumes N coroutines in turn; each adds one to the number that it gets
 /// and suspends with it, and the driver checks the sum. That makes N + 1 hops, without the kernel.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     stack: StackFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 

@@ -83,7 +83,7 @@ const WAITED: f64 = 0.2;
 /// The server is a child of this process, with a task of --kind for each of
 /// --tasks connections. One iteration is 256 requests, --busy of them under way
 /// at a time. With --rate it is one request, timed from when it was due.
-#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+#[derive(Clone, Debug, clap::Args)]
 struct Flags {
     /// What serves the connections
     #[arg(long, value_enum, default_value_t = Kind::Thread)]
@@ -92,7 +92,6 @@ struct Flags {
     /// Start this command as the server instead; it inherits the listening socket as its standard
     /// input, and must also take --tasks, --message, --work and --workers
     #[arg(long, value_name = "CMD")]
-    #[serde(skip)]
     server: Option<String>,
 
     /// Requests in flight [default: 10, or one per connection in use]
@@ -122,17 +121,14 @@ struct Flags {
     workers: Option<u32>,
 
     #[command(flatten)]
-    #[serde(flatten)]
     stack: StackFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     work: WorkFlag,
 }
 
 /// Values of `--kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// A thread per connection
     Thread,
@@ -157,8 +153,7 @@ enum Kind {
 }
 
 /// Values of `--channel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Channel {
     /// TCP, over the loopback device
     Tcp,

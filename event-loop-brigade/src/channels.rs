@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io;
 
 /// Values of `--loop`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Loop {
     /// epoll, which reports a channel as long as it is readable
     EpollLevel,

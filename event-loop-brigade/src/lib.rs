@@ -37,19 +37,16 @@ use ring::Ring;
 /// thread waits until a channel is readable and sends the byte into the next.
 /// That makes N + 1 hops, each with the system calls that any runtime must
 /// make.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// How the thread waits
     #[arg(long = "loop", value_enum, default_value_t = Loop::EpollEdge)]
-    #[serde(rename = "loop")]
     event_loop: Loop,
 
     #[command(flatten)]
-    #[serde(flatten)]
     carrier: ChannelFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 

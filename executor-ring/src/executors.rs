@@ -21,8 +21,7 @@ use tokio::task::LocalSet;
 use crate::ring::{Counts, Delivery, Node, Spawner, drive};
 
 /// Values of `--executor`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Executor {
     /// The LocalPool of `futures`, on one thread
     LocalPool,
@@ -37,8 +36,7 @@ pub enum Executor {
 }
 
 /// Values of `--spawn`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Interface {
     /// The executor's native function
     Native,

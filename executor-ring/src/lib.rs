@@ -29,7 +29,7 @@ use executors::{Executor, Interface};
 ///
 /// One iteration: each of N nodes starts one message; each node adds one and passes it on, spawning
 /// the send, until it has gone round. One operation is one spawn.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Executor of the tasks
     #[arg(long, value_enum, default_value_t = Executor::TokioTp, value_name = "NAME")]

@@ -56,12 +56,6 @@ impl fmt::Display for CpuList {
     }
 }
 
-impl serde::Serialize for CpuList {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// A kernel CPU set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask([libc::c_ulong; WORDS]);

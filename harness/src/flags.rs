@@ -2,13 +2,14 @@
 //! `clap::Args` struct, whose documentation becomes the text of `--help`; see
 //! [`mod@crate::program`].
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::cpus::CpuList;
 use crate::hand_over::Channel;
@@ -21,7 +22,7 @@ use crate::spec::{Count, Spec};
 const LONGEST_TIME: Duration = Duration::from_secs(1_000_000_000);
 
 /// `--channel`, for programs that support every [`Channel`].
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub struct ChannelFlag {
     /// Channel that carries the byte
@@ -33,7 +34,7 @@ pub struct ChannelFlag {
 pub const STACK_SIZES: RangeInclusive<u64> = 16 << 10..=1 << 40;
 
 /// `--stack-size`, for tasks with stacks.
-#[derive(Clone, Copy, Debug, clap::Args, Serialize)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub struct StackFlag {
     /// Address space reserved for the stack of each task
@@ -43,15 +44,18 @@ pub struct StackFlag {
 }
 
 /// The flags common to all programs.
-#[derive(Clone, Debug, Default, clap::Args, Serialize)]
+#[derive(Clone, Debug, Default, clap::Args)]
 // clap names a group after each struct of flags, and those of the programs are
 // also called `Flags`.
 #[group(skip)]
 pub struct Flags {
     /// The number of tasks, for programs with that flag.
     #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u32>,
+
+    /// The value of every flag, also of the program's, by its long name with underscores.
+    #[arg(skip)]
+    pub(crate) parameters: BTreeMap<String, Value>,
 
     /// Iterations to measure
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
@@ -63,7 +67,6 @@ pub struct Flags {
 
     /// Stop warming up, and then measuring, after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    #[serde(serialize_with = "as_seconds")]
     pub max_time: Option<Duration>,
 
     /// Which CPUs the tasks run on
@@ -97,7 +100,6 @@ pub struct Flags {
 
     /// Record the switches of further laps in FILE, for brigade trace
     #[arg(long, value_name = "FILE")]
-    #[serde(skip)]
     pub trace: Option<PathBuf>,
 }
 
@@ -106,9 +108,10 @@ impl Flags {
     ///
     /// # Errors
     /// Clap's, if `matches` are not those of [`with_flags`].
-    pub(crate) fn read(matches: &ArgMatches) -> Result<Self, clap::Error> {
+    pub(crate) fn read(command: &Command, matches: &ArgMatches) -> Result<Self, clap::Error> {
         let tasks = matches.try_get_one("tasks").ok().flatten().copied();
-        Ok(Self { tasks, ..Self::from_arg_matches(matches)? })
+        let parameters = parameters(command, matches);
+        Ok(Self { tasks, parameters, ..Self::from_arg_matches(matches)? })
     }
 }
 
@@ -142,11 +145,38 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a number of seconds above 0 and below 1e9".into())
 }
 
-fn as_seconds<S: serde::Serializer>(
-    time: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    time.map(|time| time.as_secs_f64()).serialize(serializer)
+/// Flags that are not recorded: they measure nothing, or name a path that runs.
+const UNRECORDED: [&str; 4] = ["help", "version", "trace", "server"];
+
+/// The value of every flag of `command`, by its long name with underscores: a number, whether it is
+/// given, or its text.
+fn parameters(command: &Command, matches: &ArgMatches) -> BTreeMap<String, Value> {
+    let recorded = |arg: &Arg| {
+        let name = arg.get_long().filter(|name| !UNRECORDED.contains(name))?;
+        Some((name.replace('-', "_"), value(matches, arg.get_id().as_str())))
+    };
+    command.get_arguments().filter_map(recorded).collect()
+}
+
+fn value(matches: &ArgMatches, id: &str) -> Value {
+    let mut texts = matches.get_raw(id).into_iter().flatten();
+    let text = || texts.next().map(|text| text.to_string_lossy().into());
+    let found = typed(matches, id, |number: &u32| (*number).into())
+        .or_else(|| typed(matches, id, |number: &u64| (*number).into()))
+        .or_else(|| typed(matches, id, |number: &usize| (*number).into()))
+        .or_else(|| typed(matches, id, |given: &bool| (*given).into()))
+        .or_else(|| typed(matches, id, |time: &Duration| time.as_secs_f64().into()))
+        .or_else(|| typed(matches, id, |cpus: &CpuList| cpus.to_string().into()));
+    found.unwrap_or_else(text).unwrap_or_default()
+}
+
+/// The value of a flag; `None` if it has another type.
+fn typed<T: Clone + Send + Sync + 'static>(
+    matches: &ArgMatches,
+    id: &str,
+    json: impl Fn(&T) -> Value,
+) -> Option<Option<Value>> {
+    Some(matches.try_get_one(id).ok()?.map(json))
 }
 
 /// Adds the common flags to `command`, with the defaults of `spec`, then the program's.
@@ -193,7 +223,7 @@ mod tests {
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
         let command = with_flags::<()>(Command::new("program").no_binary_name(true), &spec);
-        Flags::read(&command.try_get_matches_from(line)?)
+        Flags::read(&command.clone(), &command.try_get_matches_from(line)?)
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! laps. Everything around that is here, so that all programs treat flags,
 //! errors, interruption and output alike.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,8 +19,6 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{Args, Command};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
-use serde::Serialize;
-use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
@@ -74,7 +71,7 @@ macro_rules! program {
 /// prints the measurements, even if `body` fails or is interrupted.
 ///
 /// `defaults` is what `--help` shows; `declare` computes the declaration for these flags.
-pub fn run<F: Args + Serialize>(
+pub fn run<F: Args>(
     program: Program,
     defaults: &Spec,
     declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
@@ -84,10 +81,10 @@ pub fn run<F: Args + Serialize>(
         return fail(program, &error);
     }
     let command = Command::new(program.name).version(program.version).max_term_width(80);
-    let command = flags::with_flags::<F>(command, defaults);
-    let read = command.try_get_matches_from(words(program.name)).and_then(|mut matches| {
-        Ok((F::from_arg_matches_mut(&mut matches)?, Flags::read(&matches)?))
-    });
+    let mut command = flags::with_flags::<F>(command, defaults);
+    let matches = command.try_get_matches_from_mut(words(program.name));
+    let read = matches
+        .and_then(|matches| Ok((F::from_arg_matches(&matches)?, Flags::read(&command, &matches)?)));
     let (own, flags) = match read {
         Ok(flags) => flags,
         Err(error) => return refuse_flags(program, &error),
@@ -115,7 +112,6 @@ fn caught(body: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
 #[derive(Debug)]
 struct Session {
     program: Program,
-    own_flags: Value,
     inherited: Facts,
     out_of_time: Arc<AtomicBool>,
     bench: Bench,
@@ -165,7 +161,7 @@ fn make_time_to_report() -> nix::Result<Option<String>> {
 
 impl Session {
     /// Applies flags and declaration before anything is measured.
-    fn begin<F: Serialize>(
+    fn begin<F>(
         program: Program,
         defaults: &Spec,
         own: &F,
@@ -175,7 +171,6 @@ impl Session {
         // As inherited: before anything here changes it.
         let inherited = inherited::facts();
         system_files::require_counters()?;
-        let own_flags = serde_json::to_value(own).context("recording the program's flags")?;
         let create = |path: &PathBuf| {
             File::create(path).map_err(|error| {
                 UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
@@ -216,7 +211,7 @@ impl Session {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
         let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
-        Ok(Self { program, own_flags, inherited, out_of_time, bench, histogram })
+        Ok(Self { program, inherited, out_of_time, bench, histogram })
     }
 
     /// The limit on CPU time that interrupted it.
@@ -277,7 +272,6 @@ impl Session {
 
     fn record(&self, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
         let findings = self.bench.findings();
-        let flags = &self.bench.shared.flags;
         let interrupted = self.bench.is_interrupted();
         let ended_by = match findings.ended_by {
             _ if interrupted => Ending::Signal,
@@ -292,7 +286,7 @@ impl Session {
             schema_version: SCHEMA_VERSION.into(),
             program: self.program.name.into(),
             version: self.program.version.into(),
-            parameters: parameters(flags, &self.own_flags)?,
+            parameters: self.bench.flags().parameters.clone(),
             tasks,
             tokens: 1,
             iterations: findings.iterations,
@@ -321,14 +315,6 @@ impl Session {
             serving: findings.serving,
         })
     }
-}
-
-/// Every flag's value under its long name: the common ones and the program's.
-fn parameters(flags: &Flags, own: &Value) -> anyhow::Result<BTreeMap<String, Value>> {
-    let common = serde_json::to_value(flags).context("recording the common flags")?;
-    // A program without flags has no object.
-    let objects = [&common, own].into_iter().filter_map(Value::as_object);
-    Ok(objects.flatten().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The number of operations of the principal measurement in a span.

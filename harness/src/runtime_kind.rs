@@ -7,8 +7,7 @@ use crate::failure::UsageError;
 use crate::limits::Kind;
 
 /// Values of `--runtime`. Each program offers some of them, in its `Spec`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum RuntimeKind {
     /// No runtime: each task is a thread
     Threads,
@@ -62,7 +61,7 @@ impl RuntimeKind {
 }
 
 /// The flags of programs with several runtimes.
-#[derive(Clone, Copy, Debug, clap::Args, serde::Serialize)]
+#[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub struct RuntimeFlags {
     /// Runtime of the tasks

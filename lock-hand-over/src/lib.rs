@@ -56,14 +56,13 @@ const TRACED_ROUNDS: usize = 8;
 ///
 /// One iteration is 1024 consecutive acquisitions by any of the tasks, as fast as they can.
 /// With --rate it is one acquisition, timed from when it is due.
-#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+#[derive(Clone, Debug, clap::Args)]
 struct Flags {
     /// The lock
     #[arg(long, value_enum, default_value_t = Kind::Std)]
     lock: Kind,
 
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     /// Units of work with the lock held; a unit is timed before and after the run
@@ -87,8 +86,7 @@ struct Flags {
 }
 
 /// Values of `--lock`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// `Mutex` of the standard library
     Std,

@@ -21,14 +21,12 @@ use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
 ///
 /// One iteration: one thread writes a byte into each of N + 1 channels in turn
 /// and reads it back. That makes N + 1 hops without a switch.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     carrier: ChannelFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 

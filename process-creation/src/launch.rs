@@ -22,8 +22,7 @@ const PROGRAM: &std::ffi::CStr = c"/bin/true";
 const STACK_UNITS: usize = (64 << 10) / size_of::<u128>();
 
 /// Values of `--via`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Via {
     /// A copy of the process, which shares its pages until one side writes
     Fork,

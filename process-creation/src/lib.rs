@@ -34,7 +34,7 @@ use launch::{Launcher, Via};
 /// One iteration: launch N processes or threads that end at once, then join
 /// them. One operation is one of them. `launch` is the time until the call
 /// returns in the parent, `join` the time until the last one is reaped.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Mechanism that launches the tasks
     #[arg(long, value_enum, default_value_t = Via::Fork)]

@@ -25,7 +25,7 @@ use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
 /// One iteration: K laps, by any of the rings. That makes K (N + 1) hops.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Number of rings at once, each with --tasks tasks
     #[arg(long, value_name = "K", default_value_t = 4)]
@@ -33,7 +33,6 @@ struct Flags {
     rings: u32,
 
     #[command(flatten)]
-    #[serde(flatten)]
     runtime: RuntimeFlags,
 
     /// Channel that carries the byte from one task to the next
@@ -42,8 +41,7 @@ struct Flags {
 }
 
 /// Values of `--channel`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Carrier {
     /// A pipe
     Pipe,

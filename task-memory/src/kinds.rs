@@ -10,8 +10,7 @@ use harness::{RuntimeKind, flags};
 const MARGIN_BYTES: usize = 16 << 10;
 
 /// Values of `--kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Subject {
     /// Threads without a channel
     Thread,
@@ -42,8 +41,7 @@ pub enum Subject {
 }
 
 /// Values of `--waiting`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Waiting {
     /// A message, from a private channel
     Channel,

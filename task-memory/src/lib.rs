@@ -48,7 +48,7 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 ///
 /// Tasks are added step by step; after each step the memory of the process and
 /// of the machine is read. One iteration adds the tasks of one step.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Kind of the tasks
     #[arg(long, value_enum, default_value_t = Subject::Thread)]

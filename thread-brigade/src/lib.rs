@@ -32,7 +32,7 @@ use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag};
 /// One iteration: a byte goes from the driver through N OS threads and back, or N processes with
 /// --kind process; each blocks until its upstream channel has the byte and sends it downstream.
 /// That makes N + 1 hops, each with a context switch.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// Whether the tasks are threads or processes
     #[arg(long, value_enum, default_value_t = Reach::Thread)]
@@ -44,16 +44,13 @@ struct Flags {
     channel: ThreadChannel,
 
     #[command(flatten)]
-    #[serde(flatten)]
     stack: StackFlag,
 
     #[command(flatten)]
-    #[serde(flatten)]
     load: LoadFlags,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "lower")]
 enum ThreadChannel {
     /// A pipe

@@ -34,10 +34,9 @@ use harness::{Bench, Launch, Measured, Spec, StackFlag, clock, failure};
 /// of the body; `create_cold` is the creation in the first iteration, before
 /// any stack can be reused. Later ones reuse the stacks that the C library
 /// keeps, at most 40 MiB.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     #[command(flatten)]
-    #[serde(flatten)]
     stack: StackFlag,
 }
 

@@ -12,7 +12,7 @@ use harness::placement::Placement;
 /// waits, the partner hands over to the driver and waits. That makes two
 /// switches. If a hand-over takes less than a microsecond, an iteration is a
 /// batch of round trips.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 pub struct Flags {
     /// Hand-over mechanism
     #[arg(long, value_enum, default_value_t = Via::Pipe)]
@@ -24,17 +24,14 @@ pub struct Flags {
 
     /// Let one thread write and read: the calls of pipe, socketpair or eventfd without a switch
     #[arg(long = "self")]
-    #[serde(rename = "self")]
     pub alone: bool,
 
     #[command(flatten)]
-    #[serde(flatten)]
     pub work: WorkFlag,
 }
 
 /// Values of `--via`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum Via {
     /// A byte through a pipe, one for each direction

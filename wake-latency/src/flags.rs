@@ -20,14 +20,13 @@ const MOST_GREED: i64 = 1_000_000;
 ///
 /// One iteration is one wake-up: at its intended time, independent of earlier wake-ups, a timer or
 /// another thread wakes a sleeper. Its latency is the time from then until it runs.
-#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Flags {
     /// What wakes a sleeper
     #[arg(long, value_enum, default_value_t = Source::Futex)]
     pub source: Source,
 
     #[command(flatten)]
-    #[serde(flatten)]
     pub runtime: RuntimeFlags,
 
     /// Wake-ups per second, of all sleepers together
@@ -52,8 +51,7 @@ pub struct Flags {
 }
 
 /// Values of `--source`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Source {
     /// Another thread, with the system call futex; for threads
     Futex,

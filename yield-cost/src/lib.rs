@@ -32,20 +32,18 @@ use harness::{Bench, Count, Launch, RuntimeKind, Spec, WorkFlag};
 ///
 /// One cycle: work, then a switch of the kind in --scenario, until it is the
 /// task's turn again. One iteration is a block of 5000 cycles.
-#[derive(clap::Args, serde::Serialize)]
+#[derive(clap::Args)]
 struct Flags {
     /// What a cycle does after its work
     #[arg(long, value_enum, default_value_t = Scenario::YieldTokioCt, value_name = "NAME")]
     scenario: Scenario,
 
     #[command(flatten)]
-    #[serde(flatten)]
     work: WorkFlag,
 }
 
 /// Values of `--scenario`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Scenario {
     /// The work alone
     NoSwitch,

@@ -13,8 +13,7 @@ use rustix::event::EventfdFlags;
 use super::{Closer, Sink, Source};
 
 /// Values of `--channel`, for programs that wait for file descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum Channel {
     /// A pipe

@@ -18,8 +18,7 @@ pub use memory::{Futex, Park, Spin, Waiting, Yield, futex, halves, place};
 pub use monitor::{monitor, shared_monitor};
 
 /// The tasks that a channel connects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Reach {
     /// Threads of one process
     Thread,
