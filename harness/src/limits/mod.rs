@@ -12,6 +12,7 @@ use serde::Serialize;
 pub use machine::raise_soft_file_limit;
 pub use table::{Amounts, Kind, Limit, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
 
+use crate::flags::description;
 use crate::system_files::SystemFiles;
 
 /// The standard library's default stack of a thread, in bytes.
@@ -116,7 +117,7 @@ impl fmt::Display for Refusal {
             out,
             "{} tasks need {amount} {}, but {} is {} with {} in use",
             need.tasks,
-            limit.resource,
+            description(&limit.resource),
             limit.name,
             limit.value.unwrap_or(u64::MAX),
             limit.in_use,

@@ -56,12 +56,6 @@ impl Resource {
     }
 }
 
-impl fmt::Display for Resource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&description(self))
-    }
-}
-
 /// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
 const MOST_THREADS: u64 = 0x3fff_ffff;
 /// The largest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
