@@ -23,7 +23,7 @@ mod crossings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use harness::failure::UsageError;
 use harness::limits::Kind;
 use harness::runtime::{AsyncRuntime, join, spawn};
@@ -60,8 +60,7 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let Flags { via, runtime, work } = *flags;
     if via == Via::BlockInPlace && runtime.runtime != RuntimeKind::Tokio {
-        let why = "--via block-in-place: needs workers; choose --runtime tokio";
-        return Err(UsageError(why.to_owned()).into());
+        bail!(UsageError("--via block-in-place: needs workers; choose --runtime tokio".into()));
     }
     let kind = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
     Ok(Spec { load: Some(work.into()), kind, ..SPEC.on(runtime, launch)? })

@@ -1,6 +1,6 @@
 //! The mechanisms to launch a task that ends at once, and to join it.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::io;
 use std::ptr;
 use std::thread::{self, JoinHandle};
@@ -14,7 +14,7 @@ use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 /// The program that `posix-spawn` executes: the smallest one on every system.
-const PROGRAM: &std::ffi::CStr = c"/bin/true";
+const PROGRAM: &CStr = c"/bin/true";
 
 /// The stack of a child that shares its parent's memory, in 16-byte units, the
 /// alignment of the x86-64 and AArch64 calling conventions. The child needs a
@@ -79,16 +79,10 @@ impl Launcher {
                 clone(&mut self.stacks[task], libc::CLONE_VM | waits).map(Launched::Process)
             }
             Via::PosixSpawn => {
-                let arguments = [PROGRAM];
-                posix_spawn::<_, _, &std::ffi::CStr>(
-                    PROGRAM,
-                    &self.actions,
-                    &self.attributes,
-                    &arguments,
-                    &[],
-                )
-                .map(Launched::Process)
-                .map_err(io::Error::from)
+                let none: [&CStr; 0] = [];
+                let spawned =
+                    posix_spawn(PROGRAM, &self.actions, &self.attributes, &[PROGRAM], &none);
+                spawned.map(Launched::Process).map_err(io::Error::from)
             }
             Via::Thread => thread::Builder::new().spawn(|| ()).map(Launched::Thread),
         };
