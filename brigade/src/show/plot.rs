@@ -77,11 +77,8 @@ pub fn group(group: &Group) -> Vec<Picture> {
     }
     let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
     pictures.extend(bars("Where the time goes", &TIME, times.collect()));
-    pictures.extend(bars(
-        "Where the memory goes",
-        &MEMORY,
-        sizes.into_iter().filter_map(memory).collect(),
-    ));
+    let sizes = sizes.into_iter().filter_map(memory);
+    pictures.extend(bars("Where the memory goes", &MEMORY, sizes.collect()));
     pictures
 }
 

@@ -142,13 +142,10 @@ fn predictions(group: &Group) -> Table {
     for Prediction { case, measured, predicted, ratio } in &group.predictions {
         let off = |ratio: f64| percent(ratio - 1.0);
         let ends = ratio.interval.map(|ends| format!("[{}, {}]", off(ends.low), off(ends.high)));
-        table.push(vec![
-            case.clone(),
-            estimate(measured, Quantity::Nanoseconds),
-            estimate(predicted, Quantity::Nanoseconds),
-            format!("{} {}", off(ratio.value), ends.unwrap_or(ABSENT.to_owned())),
-            ratio.count.to_string(),
-        ]);
+        let off = format!("{} {}", off(ratio.value), ends.unwrap_or(ABSENT.to_owned()));
+        let [measured, predicted] =
+            [measured, predicted].map(|of| estimate(of, Quantity::Nanoseconds));
+        table.push(vec![case.clone(), measured, predicted, off, ratio.count.to_string()]);
     }
     table
 }
@@ -196,13 +193,9 @@ fn memory(group: &Group) -> Table {
     for row in &group.rows {
         for (index, part) in row.memory.iter().enumerate() {
             let name = if index == 0 { row.label.clone() } else { String::new() };
-            let of = &part.bytes_per_task;
-            table.push(vec![
-                name,
-                part.name.clone(),
-                estimate(of, Quantity::Bytes),
-                of.count.to_string(),
-            ]);
+            let bytes = &part.bytes_per_task;
+            let shown = estimate(bytes, Quantity::Bytes);
+            table.push(vec![name, part.name.clone(), shown, bytes.count.to_string()]);
         }
     }
     table

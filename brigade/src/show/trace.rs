@@ -78,9 +78,13 @@ impl<'a> View<'a> {
     /// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
     /// not trace.
     pub fn blocks(&self, plain_ns: Option<f64>) -> Vec<Block> {
-        let (hops, name) = (&self.blame.hops, self.hop);
+        let (hops, switches, name) = (&self.blame.hops, self.blame.switches, self.hop);
+        let (count, laps) = (hops.len(), self.trace.laps.len());
         let [p50, p99] = [0.5, 0.99].map(|share| quantile(hops.iter().map(Hop::ns), share) as f64);
+        let [p50, p99] = [p50, p99].map(duration);
         let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
+        let crossing = percent(crossing as f64 / count as f64);
+        let each = three_digits(switches as f64 / count as f64);
         let cost = plain_ns.map_or(String::new(), |plain_ns| {
             let [plain, traced] = [plain_ns, self.blame.mean_ns()].map(duration);
             format!(", on average {traced}, and {plain} without tracing")
@@ -102,32 +106,20 @@ impl<'a> View<'a> {
         worst.truncate(if self.is_ring() { WORST } else { 2 * WORST });
         let largest =
             self.blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
-        let answer = largest.map(|part| {
-            Block::Paragraph(format!(
-                "{} of a {name}: {}.",
-                percent(part.share),
-                words(part.part)[0]
-            ))
-        });
+        let answer = largest
+            .map(|part| format!("{} of a {name}: {}.", percent(part.share), words(part.part)[0]));
+        let facts = format!(
+            "A {name} takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
+             {switches} switches, {each} per {name}; each was recorded.{sees}"
+        );
         let evidence = [
-            Block::Heading(
-                1,
-                format!("{}: {} {name}s in {} laps", self.case, hops.len(), self.trace.laps.len()),
-            ),
-            Block::Paragraph(format!(
-                "A {name} takes {} (p99 {}){cost}. {} go to another CPU. The kernel counted {} switches, {} per {name}; each was \
-                 recorded.{sees}",
-                duration(p50),
-                duration(p99),
-                percent(crossing as f64 / hops.len() as f64),
-                self.blame.switches,
-                three_digits(self.blame.switches as f64 / hops.len() as f64),
-            )),
+            Block::Heading(1, format!("{}: {count} {name}s in {laps} laps", self.case)),
+            Block::Paragraph(facts),
             Block::Table(table),
             Block::Heading(2, format!("The worst {name}s")),
             Block::Items(worst.into_iter().map(|hop| self.reason(hop)).collect()),
         ];
-        answer.into_iter().chain(evidence).collect()
+        answer.map(Block::Paragraph).into_iter().chain(evidence).collect()
     }
 
     /// A hop with its cause.
