@@ -16,6 +16,7 @@ use crate::hand_over::Channel;
 use crate::placement::Policy;
 use crate::runtime_kind::RuntimeKind;
 use crate::spec::{Count, Spec};
+pub use crate::words::{description, name};
 
 /// The upper bound of times in flags: 31 years. Its nanoseconds do not
 /// overflow.
@@ -113,21 +114,6 @@ impl Flags {
         let parameters = parameters(command, matches);
         Ok(Self { tasks, parameters, ..Self::from_arg_matches(matches)? })
     }
-}
-
-/// The name of a flag's value on the command line.
-///
-/// # Panics
-/// For a value that clap skips.
-pub fn name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().expect("no value is skipped").get_name().to_owned()
-}
-
-/// The help of a flag's value, for the middle of a sentence.
-pub fn description(value: &impl ValueEnum) -> String {
-    let help = value.to_possible_value().and_then(|value| Some(value.get_help()?.to_string()));
-    let (first, rest) = help.as_deref().unwrap_or(" ").split_at(1);
-    first.to_lowercase() + rest
 }
 
 /// What clap's error says, in one line. clap prints each missing flag on a separate line.

@@ -39,6 +39,7 @@ pub mod terminal;
 pub mod threads;
 pub mod trace;
 pub mod usage;
+mod words;
 pub mod work;
 
 pub use bench::Bench;

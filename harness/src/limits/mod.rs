@@ -12,8 +12,8 @@ use serde::Serialize;
 pub use machine::raise_soft_file_limit;
 pub use table::{Amounts, Kind, Limit, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
 
-use crate::flags::description;
 use crate::system_files::SystemFiles;
+use crate::words::description;
 
 /// The standard library's default stack of a thread, in bytes.
 pub(crate) const STANDARD_STACK_BYTES: u64 = 2 << 20;

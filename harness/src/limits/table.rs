@@ -17,8 +17,8 @@ use Resource::{
 };
 
 use super::machine::{self, ADMIN, Machine};
-use crate::flags::{description, name};
 use crate::system_files::{SystemFiles, page_size, system_constant};
+use crate::words::{description, name};
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
