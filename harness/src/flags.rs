@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, value_parser};
 use serde_json::Value;
 
 use crate::cpus::CpuList;
