@@ -82,8 +82,8 @@ pub const FAILED: i32 = 254;
 /// The exit code of a child that panicked.
 pub(crate) const PANICKED: i32 = 255;
 
-/// The main function of a task: runs `body`, and returns its error number as exit code. It skips the usual clean-up of a Rust program: inherited
-/// objects and buffers are the parent's.
+/// The main function of a task: runs `body`, and returns its error number as exit code. It skips the
+/// usual clean-up of a Rust program: inherited objects and buffers are the parent's.
 fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
     let lived = catch_unwind(AssertUnwindSafe(|| {
         set_pdeathsig(Signal::SIGKILL)?;
