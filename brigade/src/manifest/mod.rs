@@ -60,6 +60,7 @@ pub struct Manifest {
     /// Flags of every program, unless its case has them.
     #[serde(default)]
     flags: String,
+    comparison_flags: Option<String>,
     #[serde(default)]
     rules: Vec<Rule>,
     /// The programs by name.
@@ -265,6 +266,11 @@ impl Manifest {
     /// The flags of every program, unless its case has them.
     pub fn flags(&self) -> Vec<String> {
         words(&self.flags)
+    }
+
+    /// The same in a comparison side by side.
+    pub fn comparison_flags(&self) -> Vec<String> {
+        words(self.comparison_flags.as_ref().unwrap_or(&self.flags))
     }
 
     /// The program that a case runs.

@@ -65,7 +65,8 @@ impl Bench {
     pub fn manifest(&self) -> String {
         let check = "check = '--tasks 1 --iters 2 --warmups 0'";
         let rule = format!("rules = [{{ words = '', {check}{} }}]", self.case_keys);
-        let mut text = format!("flags = '--max-time 1'\n{rule}\n[programs]\n");
+        let mut text = "flags = '--max-time 1'\ncomparison_flags = '--max-time 2'\n".to_owned();
+        text += &format!("{rule}\n[programs]\n");
         for program in self.programs() {
             text += &format!("{program} = {{ path = '{program}' }}\n");
         }

@@ -107,6 +107,10 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_sides() {
         assert_eq!(bench.ends(&["run", "--resume", path]).code, Some(1), "{side}");
     }
     let [first, second] = folders.map(|folder| records_in(&folder));
+    for record in first.iter().chain(&second) {
+        let words = record["command"].as_array().unwrap();
+        assert!(words.contains(&"2".into()) && !words.contains(&"1".into()), "{record}");
+    }
     for case in comparison["cases"].as_array().unwrap() {
         let of = |records: &[Value]| {
             let records = records.iter().filter(|record| record["case"] == case["rows"][0]["case"]);

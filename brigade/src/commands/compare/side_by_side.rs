@@ -53,7 +53,7 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
 
     let environment = Environment::capture(&manifest)?;
     let label = measure.name.clone().unwrap_or_else(|| environment.label());
-    let of_all = manifest.flags();
+    let of_all = manifest.comparison_flags();
     let description = RunDescription {
         rounds: measure.rounds.unwrap_or(MOST_ROUNDS),
         seed: measure.seed.unwrap_or_else(plan::random_seed),
