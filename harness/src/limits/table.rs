@@ -240,7 +240,7 @@ pub fn arenas() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Threads that share nothing
+    /// Threads
     Thread,
     /// Threads over futexes or channels in memory
     ThreadFutex,
