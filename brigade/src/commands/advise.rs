@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::flags::AdviseFlags;
 use crate::commands::output;
-use crate::commands::report::latest_here;
+use crate::commands::report::fullest_here;
 use crate::exit::Exit;
 use crate::judge::environment::Unusual;
 use crate::judge::rank::{Rank, ranks};
@@ -82,7 +82,7 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         output::print(&output::json(&all.collect::<Result<Vec<_>, _>>()?)?)?;
         return Ok(Exit::Done);
     }
-    let run = flags.root.is_none().then(|| latest_here(&manifest)).flatten();
+    let run = flags.root.is_none().then(|| fullest_here(&manifest)).flatten();
     let suspect = |row: &Row| {
         let affects = |of: &&Advice| {
             let cases = manifest.advice.get(&of.setting.cost);

@@ -6,7 +6,7 @@ use harness::system_files::SystemFiles;
 
 use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
-use crate::commands::report::latest_here;
+use crate::commands::report::fullest_here;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::show::limits::{KindForecast, LimitsReport, connections, page};
@@ -35,7 +35,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     let answer = || match (flags.tasks, all) {
         (None, _) | (_, 1) => Vec::new(),
         (Some(tasks), _) => {
-            let run = Manifest::load(None).ok().and_then(|manifest| latest_here(&manifest));
+            let run = Manifest::load(None).ok().and_then(|manifest| fullest_here(&manifest));
             connections(tasks, &report.kinds, run.as_ref())
         }
     };

@@ -1,5 +1,6 @@
 //! `brigade report`: shows a saved run. Every other command that shows one makes its report here.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -143,7 +144,13 @@ pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
     folders.filter_map(|folder| report_of(manifest, &folder).ok())
 }
 
-/// The report of the latest run of this machine that has figures of the first screen.
-pub fn latest_here(manifest: &Manifest) -> Option<Report> {
-    reports_here(manifest).find(|report| !report.screen.is_empty())
+/// The report with the most figures of the first screen among the last runs of this machine: a run
+/// of one group has few.
+pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
+    let figures = |report: &Report| {
+        let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|of| &of.rows);
+        rows.filter(|row| row.figure.is_some()).count()
+    };
+    let reports = reports_here(manifest).take(6).filter(|report| figures(report) > 0);
+    reports.min_by_key(|report| Reverse(figures(report)))
 }
