@@ -115,6 +115,22 @@ fn settings_are_listed_with_the_commands_that_measure_them() {
     assert!(ended.code == Some(0) && ended.stdout.contains(&test), "{ended:?}");
 }
 
+#[test]
+fn a_run_of_one_case_does_not_hide_the_figures_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let brigade = |words: &[&str]| {
+        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        brigade.current_dir(&folder).env("BRIGADE_LOCK", folder.path().join("lock")).args(words);
+        Ended::from(brigade)
+    };
+    for cases in [&["coroutine-brigade", "async-mem-brigade"][..], &["coroutine-brigade"]] {
+        let ended = brigade(&[&["run", "--rounds", "1"], cases].concat());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let ended = brigade(&["advise"]);
+    assert!(ended.stdout.contains("of 2 figures"), "{ended:?}");
+}
+
 /// A bench with a run whose cheapest switch takes a microsecond of CPU time and its most expensive
 /// one forty, and each 75 ns of wall time.
 fn with_costs() -> Bench {
