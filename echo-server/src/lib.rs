@@ -43,7 +43,7 @@ use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
 use harness::limits::{self, Kind as TaskKind, Need, Resource};
 use harness::placement::Policy;
-use harness::process_stat::spawn;
+use harness::process_stat::{die_with, spawn};
 use harness::record::{ScheduleKept, Serving};
 use harness::rounds::{Lateness, Purpose};
 use harness::samples::Samples;
@@ -51,9 +51,8 @@ use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
 use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, memory};
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
@@ -288,10 +287,10 @@ fn execute(line: &str, server: Server, flags: &Flags, cpus: &[usize]) -> io::Res
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(server.listener).stdout(io::stderr());
-    let cpus = cpus::Mask::of(cpus);
+    let (cpus, parent) = (cpus::Mask::of(cpus), getpid());
     let prepare = move || {
         cpus.confine()?;
-        set_pdeathsig(Signal::SIGKILL)?;
+        die_with(parent)?;
         // SAFETY: no code of this process handles the signal.
         Ok(unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }.map(drop)?)
     };

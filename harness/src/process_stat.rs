@@ -82,12 +82,21 @@ pub const FAILED: i32 = 254;
 /// The exit code of a child that panicked.
 pub(crate) const PANICKED: i32 = 255;
 
+/// Makes this new process die with its parent, which may already have ended.
+///
+/// # Errors
+/// If it has.
+pub fn die_with(parent: Pid) -> io::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() == parent { Ok(()) } else { Err(Errno::ECHILD.into()) }
+}
+
 /// The main function of a task: runs `body`, and returns its error number as exit code. It skips the
 /// usual clean-up of a Rust program: inherited objects and buffers are the parent's.
 fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
     let lived = catch_unwind(AssertUnwindSafe(|| {
-        set_pdeathsig(Signal::SIGKILL)?;
-        if getppid() == parent { body() } else { Err(Errno::ECHILD.into()) }
+        die_with(parent)?;
+        body()
     }));
     let code = match lived {
         Ok(Ok(())) => 0,

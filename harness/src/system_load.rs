@@ -271,7 +271,8 @@ impl Threads {
         let mut read = Self { delay_ns, ..Self::default() };
         for name in &names {
             read.ran_on.extend(ProcessStat::read(files, name).map(|stat| stat.cpu));
-            let tid = name.rsplit_once('/').and_then(|(_, tid)| tid.parse().ok());
+            let tid = name.rsplit_once('/').filter(|_| files.is_live());
+            let tid = tid.and_then(|(_, tid)| tid.parse().ok());
             read.allowed
                 .extend(tid.into_iter().filter_map(|tid| cpus::of_thread(tid).ok()).flatten());
             read.policies.extend(tid.and_then(Scheduling::of).map(|found| found.text()));
