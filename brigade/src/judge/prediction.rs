@@ -49,8 +49,10 @@ impl Prediction {
                 let [case, one] = [row(&spec.case, at)?, row(&spec.one, at)?];
                 let [alone, thread] = [row(&spec.alone, at)?, row(&spec.thread, at)?];
                 let wait = spec.wait.as_ref().map_or(Some(alone), |wait| row(wait, at))?;
+                // A server without such a ring makes no waits that cost one.
+                let waits = case.waits.or(spec.wait.is_none().then_some(0.0))?;
                 let hop = spec.hop.as_ref().map_or(Some(wait), |hop| row(hop, at))?;
-                Self::of(case, one, [alone, thread, wait, hop])
+                Self::of(case, one, waits, [alone, thread, wait, hop])
             };
             (0..names(&spec.case).count()).filter_map(one).collect::<Vec<_>>()
         };
@@ -62,9 +64,8 @@ impl Prediction {
     /// I/O, which is that of `one` already. What a hop of a runtime's task costs more than that of
     /// a loop, each request costs: a wait returns several requests, but the runtime wakes and polls
     /// a task for each.
-    fn of(case: &Row, one: &Row, rings: [&Row; 4]) -> Option<Self> {
+    fn of(case: &Row, one: &Row, waits: f64, rings: [&Row; 4]) -> Option<Self> {
         let switches = case.sleeps? - one.sleeps?;
-        let waits = case.waits.unwrap_or(0.0);
         let rings = rings.map(Row::by_round);
         let in_round = |(round, one): (u32, f64)| {
             let rings = rings.each_ref().map(|of| of.get(&round));
@@ -87,22 +88,20 @@ mod tests {
     use super::*;
 
     /// A row of this many nanoseconds in the first round, and 10 more in each later one.
-    fn row(ns: f64, sleeps: f64, waits: f64) -> Row {
+    fn row(ns: f64, sleeps: f64) -> Row {
         let figures = (0..5).map(|round| ns + 10.0 * f64::from(round));
-        let (figure, sleeps, waits) = (Estimate::of(&[ns]), Some(sleeps), Some(waits));
-        Row { figure, sleeps, waits, ..Row::of_figures(figures) }
+        let (figure, sleeps) = (Estimate::of(&[ns]), Some(sleeps));
+        Row { figure, sleeps, ..Row::of_figures(figures) }
     }
 
     // In the third round: 1020 + 1.5 (320 − 120) + 0.25 (220 − 120) + (240 − 220); what slows all
     // cancels in the differences.
     #[test]
     fn switches_waits_and_tasks_cost_what_they_do_in_hops() {
-        let [one, alone, thread] =
-            [row(1000.0, 0.5, 0.0), row(100.0, 0.0, 0.0), row(300.0, 0.0, 0.0)];
-        let [case, wait, hop] =
-            [row(1000.0, 2.0, 0.25), row(200.0, 0.0, 0.0), row(220.0, 0.0, 0.0)];
+        let [one, alone, thread] = [row(1000.0, 0.5), row(100.0, 0.0), row(300.0, 0.0)];
+        let [case, wait, hop] = [row(1000.0, 2.0), row(200.0, 0.0), row(220.0, 0.0)];
         let figure = |[wait, hop]: [&Row; 2]| {
-            Prediction::of(&case, &one, [&alone, &thread, wait, hop]).unwrap()
+            Prediction::of(&case, &one, 0.25, [&alone, &thread, wait, hop]).unwrap()
         };
         assert_eq!(figure([&wait, &hop]).predicted.value, 1365.0);
         assert_eq!(figure([&wait; 2]).predicted.value, 1345.0);
