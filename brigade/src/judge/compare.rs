@@ -149,16 +149,14 @@ impl Comparison {
             }
         }
         not_compared.extend(others.values().map(|row| lacking(row, "baseline")));
+        let all = if design == Design::Groups { CONFIDENCE } else { OF_VERDICTS };
+        // So many intervals have `all` together, by Bonferroni's inequality.
+        let intervals = if design == Design::TwoRuns { 1 } else { pairs.len().max(1) };
         let mut comparison = Self {
             schema_version: SCHEMA_VERSION.to_owned(),
             design,
             sides,
-            confidence: match design {
-                Design::TwoRuns => OF_VERDICTS,
-                // All intervals together, by Bonferroni's inequality.
-                Design::SideBySide => of_each(OF_VERDICTS, pairs.len()),
-                Design::Groups => of_each(CONFIDENCE, pairs.len()),
-            },
+            confidence: 1.0 - (1.0 - all) / intervals as f64,
             margin,
             correction: between.correction,
             earlier_runs: between.earlier_runs,
@@ -244,11 +242,6 @@ impl Comparison {
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
-}
-
-/// The confidence of each of `count` intervals that together have `all`.
-fn of_each(all: f64, count: usize) -> f64 {
-    1.0 - (1.0 - all) / count.max(1) as f64
 }
 
 fn lacking(row: &Row, side: &str) -> Skipped {

@@ -9,7 +9,7 @@ use super::row::{Used, cpu_ns, operations};
 /// From this share of the time on, it is reported.
 pub const NOTABLE: f64 = 0.02;
 /// From this share of a run's time on, its figures should not be quoted.
-pub const UNFIT: f64 = 0.05;
+const UNFIT: f64 = 0.05;
 
 /// The standard deviation of the difference of two readings of `/proc/stat`, in nanoseconds. Its
 /// ticks are 10 ms, and this is the sum of two rounding errors.

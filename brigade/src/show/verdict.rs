@@ -2,7 +2,7 @@
 
 use super::quantity::{percent, small_share};
 use crate::judge::compare::Repeat;
-use crate::judge::lost_time::{LostTime, NOTABLE, UNFIT, is_fit};
+use crate::judge::lost_time::{LostTime, NOTABLE, is_fit};
 use crate::judge::report::RunSummary;
 
 /// A verdict on a run.
@@ -34,7 +34,7 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         let text = format!("other programs used {} of the CPU.", small_share(share));
         return Verdict { word: "QUIET", is_good: true, text };
     }
-    let advice = if share > UNFIT { "Do not quote these figures" } else { "Quote with care" };
+    let advice = if is_fit(Some(lost)) { "Quote with care" } else { "Do not quote these figures" };
     let largest = causes(&lost).into_iter().next();
     let (_, word, text) = largest.unwrap_or((share, "DISTURBED", percent(share)));
     Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
