@@ -49,7 +49,7 @@ where
     let open = async |number| open().await.map_err(failure::of_channel(number));
     let (mut upstream, mut first) = open(0).await?;
     let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
+    for task in bench.tasks_to_create() {
         let (next_upstream, downstream) = open(task + 1).await?;
         let relay = relay(bench.station(task), upstream, downstream);
         tasks.push(spawn(caught(relay)));

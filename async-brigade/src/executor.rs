@@ -27,7 +27,7 @@ async fn brigade(
     channel: Channel,
 ) -> anyhow::Result<()> {
     let open = || channel.open().and_then(|(r, w)| Ok((Async::new(r)?, Async::new(w)?)));
-    let line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+    let line = Line::create(bench.tasks_to_create(), open, |task, upstream, downstream| {
         Ok(executor.spawn(caught(relay(bench.station(task), upstream, downstream))))
     })?;
 

@@ -41,7 +41,7 @@ where
     W: AsyncWrite + Unpin,
     T: Future<Output = io::Result<()>> + Send + 'static,
 {
-    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+    let mut line = Line::create(bench.tasks_to_create(), open, |task, upstream, downstream| {
         Ok(outcome(spawn(kind, relay(bench.station(task), upstream, downstream))))
     })?;
 

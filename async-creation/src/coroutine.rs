@@ -38,7 +38,7 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
         }
         lap.finish();
     }
-    for task in bench.creation() {
+    for task in bench.tasks_to_create() {
         let mut waiting = self::task(task)?;
         waiting.resume(false);
         alive.push(waiting);

@@ -154,7 +154,7 @@ async fn join_all<S: Spawner>(handles: &mut Vec<S::Handle<()>>) -> anyhow::Resul
 async fn observe_alive<S: Spawner>(spawner: &S, bench: &Bench) -> anyhow::Result<()> {
     let gate = Arc::new(Semaphore::new(0));
     let mut handles = Vec::with_capacity(bench.tasks());
-    for _ in bench.creation() {
+    for _ in bench.tasks_to_create() {
         let gate = Arc::clone(&gate);
         handles.push(spawner.spawn(async move {
             // Closing the gate ends the wait, with an error.

@@ -26,7 +26,7 @@ where
         let (sink, source) = open();
         Ok((source, sink))
     };
-    let mut line = Line::create(bench.creation(), open, |task, upstream, downstream| {
+    let mut line = Line::create(bench.tasks_to_create(), open, |task, upstream, downstream| {
         Ok(spawn(relay(bench.station(task), upstream, downstream)))
     })?;
 

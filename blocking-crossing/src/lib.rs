@@ -78,7 +78,7 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
     let (done, mut all_done) = mpsc::channel(callers);
     let mut starts = Vec::with_capacity(callers);
     let mut tasks = Vec::with_capacity(callers);
-    for number in bench.creation() {
+    for number in bench.tasks_to_create() {
         let (start, started) = mpsc::channel(1);
         let crossing = Crossing::open(via, number, work)?;
         let caller = call(crossing, started, done.clone(), Arc::clone(&here));

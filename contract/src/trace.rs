@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use harness::trace::{Trace, Way};
+use harness::trace::{Direction, Trace};
 use nix::unistd::geteuid;
 
 use crate::invocation::Invocation;
@@ -21,7 +21,7 @@ pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
         let tasks: Vec<Vec<Option<u32>>> = tasks.map(Iterator::collect).collect();
         let [None, between @ .., None] = &tasks[0][..] else { panic!("{tasks:?}") };
         assert!(!between.is_empty() && between.is_sorted() && !between.contains(&None));
-        assert!(tasks.len() > 1 && tasks.iter().all(|of| *of == tasks[0]), "{tasks:?}");
+        assert!(tasks.len() > 1 && tasks.iter().all(|lap| *lap == tasks[0]), "{tasks:?}");
     }
 }
 
@@ -52,7 +52,7 @@ fn traced_as(nobody: bool, run: Invocation) -> Option<Trace> {
     for span in &trace.spans {
         let leaves = trace.switches.iter().filter(|switch| {
             let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;
-            switch.own && switch.way != Way::In && within
+            switch.own && switch.way != Direction::In && within
         });
         assert_eq!(leaves.count() as u64, span.counted, "{span:?}");
     }

@@ -47,7 +47,7 @@ type Relay = Coroutine<Option<usize>, usize, ()>;
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let mut line = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
+    for task in bench.tasks_to_create() {
         let stack = DefaultStack::new(flags.stack.stack_size);
         let stack = stack.map_err(failure::to_create(format_args!("the stack of task {task}")))?;
         line.push(relay(bench.station(task), stack));

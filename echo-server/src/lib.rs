@@ -238,7 +238,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let server = Server {
         listener,
         connections,
-        workers: flags.workers.map_or(of_server.len(), |of| of as usize),
+        workers: flags.workers.map_or(of_server.len(), |count| count as usize),
         stack_size: flags.stack.stack_size,
         order: order.clone(),
         desk,
@@ -256,7 +256,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let process = child.as_raw().unsigned_abs();
     let measured = cpus::confine(own).map_err(Into::into).and_then(|()| {
         let mut load = Load::new(bytes, polls, &order, flags.kind == Kind::One)?;
-        load.connect(&address, bench.creation().take(connections))?;
+        load.connect(&address, bench.tasks_to_create().take(connections))?;
         if !bench.is_interrupted() {
             // What opened a connection has answered its first message, and its task answers this one.
             (0..connections).try_for_each(|number| load.set_up(number))?;

@@ -164,8 +164,8 @@ impl Load {
                 && round.due_ns(sent) <= now_ns
                 && let Some(number) = self.next()
             {
-                let of = &mut self.connections[number];
-                (of.due_ns, of.sent_ns) = (round.due_ns(sent), now_ns);
+                let connection = &mut self.connections[number];
+                (connection.due_ns, connection.sent_ns) = (round.due_ns(sent), now_ns);
                 self.request(number)?;
                 late.missed += u64::from(!is_first);
                 (sent, is_first, now_ns) = (sent + 1, false, clock::now());
@@ -177,9 +177,9 @@ impl Load {
             self.receive(has_next.then(|| round.due_ns(sent)))?;
             let now_ns = clock::now();
             for &number in &self.answered {
-                let of = &self.connections[number];
-                late.from_due.add(now_ns.saturating_sub(of.due_ns));
-                late.from_call.add(now_ns.saturating_sub(of.sent_ns));
+                let connection = &self.connections[number];
+                late.from_due.add(now_ns.saturating_sub(connection.due_ns));
+                late.from_call.add(now_ns.saturating_sub(connection.sent_ns));
             }
             done += self.answered.len() as u64;
             self.idle.extend(&self.answered);
@@ -195,10 +195,10 @@ impl Load {
 
     #[inline]
     fn send(&mut self, number: usize) -> anyhow::Result<()> {
-        let of = &mut self.connections[number];
-        fill(&mut self.message, number, of.request);
-        of.received = 0;
-        (&of.socket).write_all(&self.message).with_context(|| format!("connection {number} failed"))
+        let Connection { socket, request, received, .. } = &mut self.connections[number];
+        fill(&mut self.message, number, *request);
+        *received = 0;
+        socket.write_all(&self.message).with_context(|| format!("connection {number} failed"))
     }
 
     /// Waits for answers, until `until_ns` if that is given, and verifies them. Those that are
@@ -232,19 +232,19 @@ impl Load {
     /// Reads and verifies what has arrived; returns whether the answer is complete.
     #[inline]
     fn read_answer(&mut self, number: usize) -> anyhow::Result<bool> {
-        let of = &mut self.connections[number];
-        let bytes = match (&of.socket).read(&mut self.answer) {
+        let Connection { socket, request, received, .. } = &mut self.connections[number];
+        let bytes = match socket.read(&mut self.answer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             read => read,
         };
         let bytes = bytes.with_context(|| format!("connection {number} failed"))?;
-        fill(&mut self.message, number, of.request);
+        fill(&mut self.message, number, *request);
         ensure!(
-            self.message.get(of.received..of.received + bytes) == Some(&self.answer[..bytes]),
+            self.message.get(*received..*received + bytes) == Some(&self.answer[..bytes]),
             "connection {number}: the server answered with other bytes than it got"
         );
-        of.received += bytes;
-        Ok(of.received == self.message.len())
+        *received += bytes;
+        Ok(*received == self.message.len())
     }
 }
 

@@ -72,8 +72,8 @@ pub fn io_uring(server: &Server) -> io::Result<()> {
     // Never freed: the kernel may write to it after the ring has been closed.
     let buffer = || -> &[Cell<u8>] { vec![Cell::new(0); server.desk.bytes].leak() };
     let connections = server.start(|socket| Ok((socket, buffer())))?;
-    for (of, number) in connections.iter().zip(0..) {
-        push(&mut ring, &receive(of, number))?;
+    for (connection, number) in connections.iter().zip(0..) {
+        push(&mut ring, &receive(connection, number))?;
     }
     let mut left = server.connections;
     while left > 0 {
@@ -86,17 +86,17 @@ pub fn io_uring(server: &Server) -> io::Result<()> {
         loop {
             let Some(done) = ring.completion().next() else { break };
             let number = (done.user_data() & !SENT) as usize;
-            let of = &connections[number];
+            let connection = &connections[number];
             match done.result() {
                 0 => left -= 1,
                 ..0 => {
                     has_arrived::<()>(Err(io::Error::from_raw_os_error(-done.result())))?;
                     left -= 1;
                 }
-                _ if done.user_data() & SENT != 0 => push(&mut ring, &receive(of, number))?,
-                bytes if bytes as usize == of.1.len() => {
-                    server.desk.serve(&[of.1[0].get()]);
-                    push(&mut ring, &send(of, number))?;
+                _ if done.user_data() & SENT != 0 => push(&mut ring, &receive(connection, number))?,
+                bytes if bytes as usize == connection.1.len() => {
+                    server.desk.serve(&[connection.1[0].get()]);
+                    push(&mut ring, &send(connection, number))?;
                 }
                 _ => return Err(io::Error::other("the kernel received part of a message")),
             }

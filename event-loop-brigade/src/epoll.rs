@@ -43,7 +43,7 @@ impl Epoll {
 
     /// Reads a reported channel; `None` if it was empty after all.
     #[inline]
-    fn take(&mut self, channel: usize) -> Option<io::Result<Option<u8>>> {
+    fn read(&mut self, channel: usize) -> Option<io::Result<Option<u8>>> {
         // Larger than what is in flight: a short read means that it is drained, so the edge is
         // handled.
         let mut tokens = [0; 2];
@@ -70,8 +70,8 @@ impl Channels for Epoll {
         loop {
             while let Some(event) = self.events.pop() {
                 let channel = event.data.u64() as usize;
-                if let Some(taken) = self.take(channel) {
-                    return Ok((channel, taken));
+                if let Some(token) = self.read(channel) {
+                    return Ok((channel, token));
                 }
             }
             self.system_calls += 1;

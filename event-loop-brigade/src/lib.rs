@@ -71,7 +71,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let open = |number| flags.carrier.channel.open().map_err(failure::of_channel(number));
     let mut pairs = vec![open(0)?];
     let mut stations = Vec::with_capacity(bench.tasks());
-    for task in bench.creation() {
+    for task in bench.tasks_to_create() {
         pairs.push(open(task + 1)?);
         stations.push(bench.station(task));
     }

@@ -151,7 +151,7 @@ impl Channels for Ring {
                 })?;
                 continue;
             }
-            let taken = match result {
+            let token = match result {
                 Ok(0) => Ok(None),
                 Ok(_) => {
                     let token = self.received[channel].get();
@@ -164,7 +164,7 @@ impl Channels for Ring {
                 }
                 Err(error) => Err(error),
             };
-            return Ok((channel, taken));
+            return Ok((channel, token));
         }
     }
 

@@ -128,7 +128,7 @@ impl Bench {
 
     /// The numbers of the tasks, in the order of creation. Shows progress on a
     /// terminal; an interruption ends them.
-    pub fn creation(&self) -> impl Iterator<Item = usize> {
+    pub fn tasks_to_create(&self) -> impl Iterator<Item = usize> {
         let tasks = self.tasks();
         let mut progress = Progress::new(self.shared.shows_progress());
         progress.begin(tasks as u64, "tasks created");

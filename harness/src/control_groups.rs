@@ -167,11 +167,11 @@ mod tests {
             ("memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),
             ("memory/memory.current", "4000\n"),
         ]);
-        let of = |version| {
+        let memory = |version| {
             let group = Group { folder: "memory".to_owned(), version };
             (group.memory_bytes(&files), group.droppable_bytes(&files))
         };
-        assert_eq!(of(Version::One), (Some(5000), 700));
-        assert_eq!(of(Version::Two), (Some(4000), 1));
+        assert_eq!(memory(Version::One), (Some(5000), 700));
+        assert_eq!(memory(Version::Two), (Some(4000), 1));
     }
 }

@@ -143,7 +143,7 @@ fn facts_of(child: Option<u32>) -> Facts {
     let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
     let scheduling = child.and_then(Scheduling::of).or(own);
     let mut facts = variables(child);
-    facts.extend(scheduling.into_iter().flat_map(|of| of.facts(default_ns)));
+    facts.extend(scheduling.into_iter().flat_map(|scheduling| scheduling.facts(default_ns)));
     let mut set = |name: &str, value: Option<String>| {
         facts.extend(value.map(|value| (name.to_owned(), value)));
     };
@@ -208,8 +208,8 @@ fn variables(child: Option<u32>) -> Facts {
     let of_child = child.and_then(|pid| fs::read(format!("/proc/{pid}/environ")).ok());
     let environ = of_child.or_else(|| fs::read("/proc/self/environ").ok()).unwrap_or_default();
     let is_listed = |name: &str| {
-        let is_one = |of: &str| of.strip_suffix('*').map_or(of == name, |of| name.starts_with(of));
-        listed("names").any(is_one)
+        let begins = |rule: &str| rule.strip_suffix('*').is_some_and(|stem| name.starts_with(stem));
+        listed("names").any(|rule| rule == name || begins(rule))
     };
     let environ = String::from_utf8_lossy(&environ);
     let pairs = environ.split('\0').filter_map(|pair| pair.split_once('='));
@@ -232,7 +232,7 @@ fn listed(what: &str) -> impl Iterator<Item = &'static str> + use<> {
 /// The value of a variable if it consists of numbers, options and known words; otherwise only that
 /// it is set, since it could name a person or a path, and a checksum.
 fn value_of(name: &str, text: &str) -> String {
-    let is_word = |word: &str| listed("words").any(|of| of.eq_ignore_ascii_case(word));
+    let is_word = |word: &str| listed("words").any(|known| known.eq_ignore_ascii_case(word));
     let is_number = |word: &str| {
         let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
         word.len() - digits.len() <= 3 && digits.parse::<f64>().is_ok()

@@ -173,7 +173,7 @@ impl<'a> Laps<'a> {
         if self.stage == Stage::Marked
             && let Some(tracer) = self.tracer()
         {
-            let stops = tracer.take(phase_begun, last);
+            let stops = tracer.drain_stops(phase_begun, last);
             self.recorder().into_iter().for_each(|mut recorder| recorder.after_lap(stops.clone()));
         }
         if self.purpose == Purpose::Side {

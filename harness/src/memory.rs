@@ -11,8 +11,8 @@ pub fn with_tasks(tasks: u64, family: &[u32]) -> LedgerPoint {
     let groups = control_groups::of_process(&files, "memory");
     // Unknown if a process does not report it.
     let sum = |file: &str, name: &str| -> Option<u64> {
-        let of = |process| kib_field(&files.text(&format!("proc/{process}/{file}"))?, name);
-        family.iter().map(of).sum()
+        let read = |process| kib_field(&files.text(&format!("proc/{process}/{file}"))?, name);
+        family.iter().map(read).sum()
     };
     LedgerPoint {
         tasks,

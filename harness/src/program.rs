@@ -279,7 +279,7 @@ impl Session {
             ended_by => ended_by.unwrap_or(Ending::Error),
         };
         let used = findings.span.as_ref().zip(principal_operations(&findings));
-        let crossings = self.bench.shared.tracer.get().and_then(|of| of.cross_cpu_share());
+        let crossings = self.bench.shared.tracer.get().and_then(|tracer| tracer.cross_cpu_share());
         let swept = findings.ledger.last();
         let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
         Ok(Record {

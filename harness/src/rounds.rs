@@ -207,7 +207,7 @@ impl Round {
                 findings.iterations = count.unwrap_or(0);
                 findings.ended_by = Some(*self.ending.get_or_init(|| self.limit.ending));
                 findings.schedule = kept;
-                findings.samples = samples.into_iter().filter(|of| of.count() > 0).collect();
+                findings.samples = samples.into_iter().filter(|phase| phase.count() > 0).collect();
                 ensure!(
                     self.rate.is_none()
                         || count == Some(self.limit.most)

@@ -147,7 +147,7 @@ impl Samples {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Samples {
+    fn samples_of(values: &[u64]) -> Samples {
         let mut samples = Samples::new(Measured::single("wake-up", "wake-up"));
         values.iter().for_each(|value| samples.add(*value));
         samples
@@ -155,12 +155,12 @@ mod tests {
 
     #[test]
     fn merged_samples_equal_those_of_both() {
-        let mut merged = of(&[999]);
+        let mut merged = samples_of(&[999]);
         merged.clear();
         for part in [&[30, 10][..], &[], &[20, 40]] {
-            merged.merge(&of(part));
+            merged.merge(&samples_of(part));
         }
-        assert_eq!(merged.measurement(1), of(&[10, 20, 30, 40]).measurement(1));
+        assert_eq!(merged.measurement(1), samples_of(&[10, 20, 30, 40]).measurement(1));
         assert_eq!(merged.measurement(1).expect("samples").mean_ns, 25.0);
     }
 
@@ -175,7 +175,7 @@ mod tests {
             (&[2, 4, 4, 4, 5, 5, 7, 9], Some(5.0), Some(32.0_f64 / 7.0)),
             (&[HOUR + 4, HOUR + 7, HOUR + 13, HOUR + 16], Some(HOUR as f64 + 10.0), Some(30.0)),
         ] {
-            let samples = of(values);
+            let samples = samples_of(values);
             assert_eq!((samples.count(), samples.mean()), (values.len() as u64, mean));
             let (found, expected) = (samples.stddev(), stddev.map(f64::sqrt));
             let close = |found: f64| (found - expected.expect("none")).abs() < 1e-12;

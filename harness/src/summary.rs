@@ -26,7 +26,7 @@ pub fn summary(record: &Record) -> String {
             false => format!("{}:\n  {}", other.name, distribution(other)),
         };
     }
-    text += &record.serving.as_ref().map(|of| serving_lines(of, record)).unwrap_or_default();
+    text += &record.serving.as_ref().map_or(String::new(), |found| serving_lines(found, record));
     let operation = &principal.operation;
     if let Some(kept) = &record.schedule {
         let late = kept.called_late.map(|late| format!(", {late} were requested late"));
@@ -35,7 +35,7 @@ pub fn summary(record: &Record) -> String {
     }
     text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
     if let Some(switches) = &record.switches {
-        let claimed = switches.expected_per_operation.map(|it| format!(" ({it} expected)"));
+        let claimed = switches.expected_per_operation.map(|count| format!(" ({count} expected)"));
         text += &format!(
             "switches per {operation}: {:.3} voluntary, {:.3} involuntary{}\n",
             switches.voluntary_per_operation,
@@ -60,8 +60,8 @@ fn serving_lines(serving: &Serving, record: &Record) -> String {
         Some(share) => format!("{:.0} % of its polls found nothing", percent(share)),
     };
     let claimed = serving.expected_server_switches_per_request;
-    let claimed = claimed.map(|of| format!(" ({of} expected)")).unwrap_or_default();
-    let waits = serving.server_waits_per_request.map(|of| format!(", {of:.3} waits"));
+    let claimed = claimed.map(|count| format!(" ({count} expected)")).unwrap_or_default();
+    let waits = serving.server_waits_per_request.map(|waits| format!(", {waits:.3} waits"));
     let waits = waits.unwrap_or_default();
     let capacity = match (serving.capacity_per_second, serving.empty_polls) {
         (Some(capacity), _) => format!("requests per second at most: {capacity:.0}\n"),

@@ -393,8 +393,8 @@ mod tests {
             1:          9          8          7  IO-APIC   1-edge      i8042\n\
             RES:        100         20          3   Rescheduling interrupts\n\
             ERR:          0\n";
-        let of = |cpus: &[usize]| interrupts_of(TEXT, "Rescheduling interrupts", cpus);
-        assert_eq!((of(&[0]), of(&[1, 3]), of(&[2])), (Some(100), Some(23), Some(0)));
+        let count = |cpus: &[usize]| interrupts_of(TEXT, "Rescheduling interrupts", cpus);
+        assert_eq!((count(&[0]), count(&[1, 3]), count(&[2])), (Some(100), Some(23), Some(0)));
         assert_eq!(interrupts_of(TEXT, "TLB shootdowns", &[3]), None);
     }
 
@@ -403,7 +403,7 @@ mod tests {
         let cpus = [0, 1].into_iter();
         let states = cpus.flat_map(|cpu| [(cpu, 0, "POLL", polled_us), (cpu, 1, "C1", slept_us)]);
         states.fold(SystemFiles::simulated(&[]), |files, (cpu, state, name, microseconds)| {
-            let file = |of| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{of}");
+            let file = |end| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{end}");
             files
                 .with(&file("name"), &format!("{name}\n"))
                 .with(&file("usage"), &format!("{entries}\n"))

@@ -119,14 +119,14 @@ pub struct Switch {
     /// Whether it is one of this process.
     pub own: bool,
     /// What it did.
-    pub way: Way,
+    pub way: Direction,
 }
 
 /// What a thread did at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Direction {
     /// It took the CPU.
     In,
     /// It left, because it waits.
@@ -206,7 +206,7 @@ impl Tracer {
 
     /// The stops of the lap between these times. Forgets them, and counts the hops between tasks
     /// that follow each other, and those whose ends are on different CPUs.
-    pub(crate) fn take(&self, begun: u64, ended: u64) -> Vec<Stop> {
+    pub(crate) fn drain_stops(&self, begun: u64, ended: u64) -> Vec<Stop> {
         let last = self.notes.len() - 1;
         let order = std::iter::once(last - 1).chain(0..last - 1).chain([last]);
         let (mut stops, mut here) = (Vec::new(), None::<Stop>);
@@ -353,7 +353,7 @@ impl Recorder {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {
                 let mut found = switches(record, own)?;
-                found.retain(|of| spans.iter().any(|span| span.has(of.at_ns)));
+                found.retain(|switch| spans.iter().any(|span| span.has(switch.at_ns)));
                 self.trace.switches.extend(found);
             }
             Ok(())
@@ -445,9 +445,9 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
         _ => return Ok(Vec::new()),
     };
     let (way, other) = match record.info {
-        Kind::InFrom(other) => (Way::In, other),
-        Kind::OutTo { task, preempt: true } => (Way::Preempted, task),
-        Kind::OutTo { task, .. } => (Way::Out, task),
+        Kind::InFrom(other) => (Direction::In, other),
+        Kind::OutTo { task, preempt: true } => (Direction::Preempted, task),
+        Kind::OutTo { task, .. } => (Direction::Out, task),
     };
     let own_ns = |ns: u64| ns.wrapping_add_signed(offset_ns());
     let id = record.record_id.and_then(|id| Some((own_ns(id.time?), id.cpu?, id.task?)));
@@ -458,8 +458,8 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
     let idle = |way| Switch { tid: 0, own: false, way, ..switch };
     Ok(match (task.tid, other.map(|other| other.tid), way) {
         (0, ..) => Vec::new(),
-        (_, Some(0), Way::In) => vec![idle(Way::Out), switch],
-        (_, Some(0), _) => vec![switch, idle(Way::In)],
+        (_, Some(0), Direction::In) => vec![idle(Direction::Out), switch],
+        (_, Some(0), _) => vec![switch, idle(Direction::In)],
         _ => vec![switch],
     })
 }
@@ -473,7 +473,7 @@ mod tests {
         tracer.note_driver(false);
         tasks.iter().for_each(|task| tracer.note(*task));
         tracer.note_driver(true);
-        tracer.take(1, 2)
+        tracer.drain_stops(1, 2)
     }
 
     #[test]
@@ -483,7 +483,7 @@ mod tests {
         let tasks: Vec<Option<u32>> = stops.iter().map(|stop| stop.task).collect();
         assert_eq!(tasks, [None, Some(0), Some(2), None], "task 1 is somewhere else");
         assert_eq!((stops[0].at_ns, stops[3].at_ns, stops[0].tid), (1, 2, tid()));
-        assert!(tracer.take(1, 2).is_empty());
+        assert!(tracer.drain_stops(1, 2).is_empty());
     }
 
     #[test]
@@ -494,7 +494,7 @@ mod tests {
                 note.0.store(u32::from(*cpu < u32::MAX), Relaxed);
                 note.1.store(*cpu, Relaxed);
             }
-            let _ = tracer.take(1, 2);
+            let _ = tracer.drain_stops(1, 2);
             tracer.cross_cpu_share()
         };
         assert_eq!(share(0, &[0, 0, 0], 0), Some(0.0));

@@ -176,7 +176,7 @@ fn among_threads<L: Lock>(
     thread::scope(|scope| {
         // Any failure here drops the crew, which ends all tasks.
         let mut tasks = Vec::with_capacity(bench.tasks());
-        for number in bench.creation() {
+        for number in bench.tasks_to_create() {
             let (member, task) = (crew.member(), task(number));
             let body = move || {
                 bench.placement().pin(number + 1)?;
@@ -196,11 +196,11 @@ async fn among_async_tasks<L: Lock>(
     bench: Bench,
     mut crew: Crew<Tally>,
     shared: Arc<Shared<L>>,
-    task: impl Fn(usize) -> Task<L>,
+    new: impl Fn(usize) -> Task<L>,
 ) -> anyhow::Result<()> {
     let kind = flags.runtime.runtime;
     let tasks: Vec<_> =
-        bench.creation().map(|number| spawn(kind, task(number).live(crew.member()))).collect();
+        bench.tasks_to_create().map(|task| spawn(kind, new(task).live(crew.member()))).collect();
     let driven = drive(&flags, &bench, &mut crew, &shared).await;
     async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
 }
@@ -233,7 +233,7 @@ async fn drive<L: Lock>(
             let made = tallies.iter().map(|tally| tally.acquired);
             round.finish(shared.samples(&round, made), None)?;
         } else {
-            let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|of| of.late));
+            let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
             let kept = ScheduleKept { missed: late.missed, called_late: None };
             round.finish(vec![late.from_due, late.from_call], Some(kept))?;
         }

@@ -3,7 +3,7 @@
 use contract::record::{check_measurements, voluntary_switches};
 use contract::{Measurement, Program};
 use harness::record::Record;
-use harness::trace::{Stop, Switch, Way};
+use harness::trace::{Direction, Stop, Switch};
 
 const PROGRAM: Program = Program {
     name: harness::program!().name,
@@ -80,13 +80,13 @@ fn a_trace_shows_that_a_holder_is_preempted() {
     for lap in &trace.laps {
         let tasks: Vec<_> = lap.stops.iter().map(|stop| stop.task).collect();
         assert!(tasks.iter().skip(1).step_by(2).all(Option::is_none), "{lap:?}");
-        assert!(tasks.windows(3).step_by(2).all(|of| of[0].is_some() && of[0] != of[2]));
+        assert!(tasks.windows(3).step_by(2).all(|trio| trio[0].is_some() && trio[0] != trio[2]));
     }
     let holds = || trace.laps.iter().flat_map(|lap| lap.stops.chunks_exact(2));
     let preempted = |hold: &[Stop]| {
         let within = |at_ns| hold[0].at_ns < at_ns && at_ns < hold[1].at_ns;
         let of_holder = |switch: &Switch| switch.tid == hold[0].tid && within(switch.at_ns);
-        trace.switches.iter().any(|of| of.way == Way::Preempted && of_holder(of))
+        trace.switches.iter().any(|switch| switch.way == Direction::Preempted && of_holder(switch))
     };
     assert!(holds().any(preempted), "{} holds", holds().count());
 }

@@ -24,7 +24,7 @@ pub fn measure<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let tasks = bench.tasks() / rings;
     thread::scope(|scope| {
-        let mut creation = bench.creation();
+        let mut creation = bench.tasks_to_create();
         // For each ring the channel that its driver sends into, and the one that it receives from.
         let mut ends = Vec::with_capacity(rings);
         let mut threads = Vec::with_capacity(bench.tasks());

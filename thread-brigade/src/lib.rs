@@ -115,7 +115,7 @@ fn brigade<R: Source, S: Sink>(
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             spawn(scope, task, builder, move || relay(bench, task, upstream, downstream))
         };
-        let mut line = Line::create(bench.creation(), open, start)?;
+        let mut line = Line::create(bench.tasks_to_create(), open, start)?;
         let result = drive(bench, &mut line.first, &mut line.last);
         end(bench, result, line.first, line.tasks)
     })

@@ -26,7 +26,7 @@ pub fn start(
         };
         spawn(live).map_err(failure::to_create(format_args!("task {task}")))
     };
-    let line = Line::create(bench.creation(), || channel.open(), start)?;
+    let line = Line::create(bench.tasks_to_create(), || channel.open(), start)?;
     bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
     Ok(line)
 }

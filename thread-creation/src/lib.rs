@@ -113,7 +113,7 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let gate = RwLock::new(());
     thread::scope(|scope| {
         let closed = gate.write();
-        for task in bench.creation() {
+        for task in bench.tasks_to_create() {
             let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
             threads::spawn(scope, task, builder, || {
                 started.fetch_add(1, Relaxed);

@@ -150,11 +150,11 @@ impl<B: Bell> Conductor<B> {
     async fn drive(&self, crew: &mut Crew<Tally>) -> anyhow::Result<()> {
         let rounds = self.bench.rounds(Some(self.flags.rate));
         for round in rounds.announced_to(self.bench.tasks() + 1).traced(1, MOST_TRACED) {
-            let tallies = crew.run(&round).await?;
+            let tasks = crew.run(&round).await?;
             match round.purpose {
                 Purpose::Warmup => round.finish(Vec::new(), None)?,
-                Purpose::Measured => self.report(&round, tallies)?,
-                Purpose::Traced => round.finish_traced(tallies.into_iter().flat_map(|of| of.laps)),
+                Purpose::Measured => self.report(&round, tasks)?,
+                Purpose::Traced => round.finish_traced(tasks.into_iter().flat_map(|one| one.laps)),
             }
         }
         Ok(())

@@ -119,7 +119,7 @@ where
     let (flags, bench) = (conductor.flags.clone(), conductor.bench.clone());
     let crew = Crew::default();
     let sleeper = |task| start(live(Role::Sleeper(task, crew.member(), wait(task))));
-    let mut tasks: Vec<_> = bench.creation().map(sleeper).collect();
+    let mut tasks: Vec<_> = bench.tasks_to_create().map(sleeper).collect();
     let greedy = |_| start(live(Role::Greedy(flags.clone(), Box::new(crew.watch()))));
     tasks.extend((0..flags.greedy).map(greedy));
     let (end, ended) = oneshot::channel();

@@ -60,7 +60,7 @@ fn measure<W: Wait>(
     thread::scope(|scope| {
         let crew = Crew::default();
         let mut threads = Vec::with_capacity(bench.tasks());
-        for task in bench.creation() {
+        for task in bench.tasks_to_create() {
             let (member, wait) = (crew.member(), wait(task));
             let body = move || {
                 bench.placement().pin(task + 1)?;

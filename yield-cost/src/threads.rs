@@ -21,7 +21,7 @@ pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let passing = || {
             while !turns.over.load(Relaxed) {
-                turns.take(1, units);
+                turns.do_cycle(1, units);
                 thread::yield_now();
             }
             Ok(())
@@ -47,7 +47,7 @@ pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
                 let _end = EndOfTurns { turns, event: Some(event) };
                 event.wait(turns);
                 while !turns.over.load(Relaxed) {
-                    turns.take(own as u64, units);
+                    turns.do_cycle(own as u64, units);
                     event.set_and_wait(turns);
                 }
                 Ok(())
@@ -87,7 +87,7 @@ struct Turns {
 
 impl Turns {
     /// Does the work of one cycle, if one is left, as thread `own`.
-    fn take(&self, own: u64, units: u64) {
+    fn do_cycle(&self, own: u64, units: u64) {
         if self.left.fetch_sub(1, Relaxed) > 0 {
             if self.last.swap(own, Relaxed) != own {
                 self.switched.fetch_add(1, Relaxed);
@@ -123,7 +123,7 @@ fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow:
     for lap in bench.laps(&[block()]) {
         turns.left.store(CYCLES as i64, Relaxed);
         while turns.left.load(Relaxed) > 0 {
-            turns.take(0, units);
+            turns.do_cycle(0, units);
             switch();
         }
         lap.finish();

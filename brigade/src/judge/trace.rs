@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use anyhow::{Context as _, ensure};
-use harness::trace::{RecordedSpan, Stop, Switch, Trace, Way};
+use harness::trace::{Direction, RecordedSpan, Stop, Switch, Trace};
 
 /// The parts of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,10 +120,10 @@ impl Blame {
     /// If the trace contradicts itself, or lacks a switch that the kernel counted.
     pub fn of(trace: &Trace) -> anyhow::Result<Self> {
         let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
-        for Span { of, .. } in &spans {
-            let leaves =
-                |switch: &&Switch| switch.own && switch.way != Way::In && of.has(switch.at_ns);
-            let (recorded, counted) = (trace.switches.iter().filter(leaves).count(), of.counted);
+        for Span { record, .. } in &spans {
+            let own = trace.switches.iter().filter(|switch| switch.own && record.has(switch.at_ns));
+            let recorded = own.filter(|switch| switch.way != Direction::In).count();
+            let counted = record.counted;
             ensure!(
                 recorded as u64 == counted,
                 "{recorded} switches were recorded, but the kernel counted {counted}: trace it again"
@@ -132,8 +132,8 @@ impl Blame {
         let mut hops = Vec::<Hop>::new();
         for (lap, traced) in trace.laps.iter().enumerate() {
             for [from, to] in traced.stops.array_windows() {
-                let has_both = |span: &&Span| span.of.has(from.at_ns) && span.of.has(to.at_ns);
-                let span = spans.iter().find(has_both).filter(|_| from.at_ns <= to.at_ns);
+                let has = |span: &&Span| [from, to].iter().all(|stop| span.record.has(stop.at_ns));
+                let span = spans.iter().find(has).filter(|_| from.at_ns <= to.at_ns);
                 let span = span.with_context(|| format!("no span of the trace has lap {lap}"))?;
                 let hop = span.split(lap, from, to);
                 match hops.last_mut() {
@@ -167,8 +167,8 @@ impl Blame {
             *longest = [*longest, *piece].into_iter().max_by_key(Piece::ns)?;
         }
         let usual = |cause: Part| {
-            let parts = self.parts.iter().filter(|of| of.part.cause() == cause);
-            parts.map(|of| of.p50_ns).sum::<u64>()
+            let parts = self.parts.iter().filter(|time| time.part.cause() == cause);
+            parts.map(|time| time.p50_ns).sum::<u64>()
         };
         let causes = spent.into_iter().map(|(cause, (ns, longest))| (cause, ns, longest));
         causes.max_by_key(|(cause, ns, _)| (ns.saturating_sub(usual(*cause)), *ns))
@@ -216,16 +216,16 @@ pub struct Turn {
 }
 
 /// The turns within a span, by start.
-fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
+fn turns(switches: &[Switch], span: &RecordedSpan) -> Vec<Turn> {
     let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
     let mut ended = BTreeMap::<u32, u64>::new();
-    let within = switches.iter().filter(|switch| of.has(switch.at_ns));
+    let within = switches.iter().filter(|switch| span.has(switch.at_ns));
     for Switch { at_ns, cpu, tid, way, .. } in within.copied() {
         let before = on_cpu.remove(&cpu);
-        let from_ns = ended.insert(cpu, at_ns).unwrap_or(of.begun_ns);
-        let turn = Turn { cpu, tid, from_ns, to_ns: at_ns, preempted: way == Way::Preempted };
-        if way == Way::In {
-            on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: of.ended_ns, ..turn });
+        let from_ns = ended.insert(cpu, at_ns).unwrap_or(span.begun_ns);
+        let turn = Turn { cpu, tid, from_ns, to_ns: at_ns, preempted: way == Direction::Preempted };
+        if way == Direction::In {
+            on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: span.ended_ns, ..turn });
             turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
         } else {
             // No arrival was recorded: this thread ran when the span began.
@@ -240,7 +240,7 @@ fn turns(switches: &[Switch], of: &RecordedSpan) -> Vec<Turn> {
 
 /// The turns of one span, by thread and by CPU.
 struct Span<'a> {
-    of: &'a RecordedSpan,
+    record: &'a RecordedSpan,
     trace: &'a Trace,
     turns: Vec<Turn>,
     of_thread: BTreeMap<u32, Vec<Turn>>,
@@ -268,9 +268,9 @@ fn lasting(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
 }
 
 impl<'a> Span<'a> {
-    fn new(trace: &'a Trace, of: &'a RecordedSpan) -> Self {
+    fn new(trace: &'a Trace, record: &'a RecordedSpan) -> Self {
         let [mut of_thread, mut on_cpu] = [const { BTreeMap::<u32, Vec<Turn>>::new() }; 2];
-        let turns = turns(&trace.switches, of);
+        let turns = turns(&trace.switches, record);
         for turn in &turns {
             of_thread.entry(turn.tid).or_default().push(*turn);
             on_cpu.entry(turn.cpu).or_default().push(*turn);
@@ -279,7 +279,7 @@ impl<'a> Span<'a> {
         let gaps = pairs.map(|[one, next]| next.from_ns.saturating_sub(one.to_ns));
         // Of a CPU that sleeps between any two threads, all are long.
         let direct_ns = 3 * quantile(gaps.filter(|ns| *ns < 5_000), 0.5);
-        Self { of, trace, turns, of_thread, on_cpu, direct_ns }
+        Self { record, trace, turns, of_thread, on_cpu, direct_ns }
     }
 
     fn of(&self, tid: u32) -> &[Turn] {
@@ -332,20 +332,20 @@ impl<'a> Span<'a> {
 
     fn piece(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64) -> Piece {
         let [sends, takes] = [from.tid, to.tid].map(|tid| self.runs(tid, at.start));
-        let of = |part, cpu, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+        let piece = |part, cpu, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
         if sends && from.tid == to.tid {
             let part = match to.task {
                 None if from.task.is_none() => Part::Sending,
                 task if task == from.task => Part::Receiving,
                 _ => Part::Running,
             };
-            of(part, from.cpu, Some(from.tid))
+            piece(part, from.cpu, Some(from.tid))
         } else if takes && (at.start >= waits || !sends) {
-            of(Part::Receiving, to.cpu, Some(to.tid))
+            piece(Part::Receiving, to.cpu, Some(to.tid))
         } else if sends {
             let next = self.next_in(to.tid, at.start);
             let idle = next.filter(|next| self.has(next.cpu, at.start) == Some(0));
-            of(idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
+            piece(idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
         } else {
             self.gap(from, to, at)
         }
@@ -394,11 +394,11 @@ mod tests {
 
     use super::Part::*;
     use super::*;
-    use Way::{In, Out, Preempted as Off};
+    use Direction::{In, Out, Preempted as Off};
 
     const BEGUN: u64 = 1_000;
 
-    fn switch(at_ns: u64, cpu: u32, tid: u32, way: Way) -> Switch {
+    fn switch(at_ns: u64, cpu: u32, tid: u32, way: Direction) -> Switch {
         Switch { at_ns, cpu, tid, own: (1..50).contains(&tid), way }
     }
 
@@ -459,7 +459,7 @@ mod tests {
             (far, &[off, left, comes(1)], false, &[(Preempted, 60)]),
         ];
         for (hop, switches, sees_all, gap) in cases {
-            let is_idle = switches.iter().any(|of| of.tid == 0);
+            let is_idle = switches.iter().any(|switch| switch.tid == 0);
             let sent = (if is_idle { SendingToIdle } else { Sending }, 30);
             let expected = [&[sent], gap, &[(Receiving, 10)]].concat();
             assert_eq!(parts(&trace(&[&hop], switches, sees_all)), expected);
@@ -520,11 +520,11 @@ mod tests {
             switch(BEGUN + 75, 0, 1, Out),
             switch(BEGUN + 75, 0, 2, In),
         ];
-        let of = |stops: &[Stop]| parts(&trace(&[stops], &switches, true));
+        let split = |stops: &[Stop]| parts(&trace(&[stops], &switches, true));
         let called = [waker(BEGUN), waker(BEGUN + 60), stop(BEGUN + 100, 0, 2)];
-        assert_eq!(of(&called), [(Queued, 50), (Sending, 10), (Sending, 15), (Receiving, 25)]);
+        assert_eq!(split(&called), [(Queued, 50), (Sending, 10), (Sending, 15), (Receiving, 25)]);
         let by_timer = [stop(BEGUN, 0, 1), stop(BEGUN + 60, 0, 1)];
-        assert_eq!(of(&by_timer), [(Queued, 50), (Receiving, 10)]);
+        assert_eq!(split(&by_timer), [(Queued, 50), (Receiving, 10)]);
     }
 
     #[test]
@@ -546,8 +546,8 @@ mod tests {
             switches in prop::collection::vec((900..1_200_u64, 0..2_u32, 0..4_u32, 0..3_usize), 0..40),
             whole_machine: bool,
         ) {
-            let of = |(at, cpu, tid, way)| switch(at, cpu, tid, [In, Out, Off][way]);
-            let mut switches: Vec<Switch> = switches.into_iter().map(of).collect();
+            let switch = |(at, cpu, tid, way)| switch(at, cpu, tid, [In, Out, Off][way]);
+            let mut switches: Vec<Switch> = switches.into_iter().map(switch).collect();
             switches.sort_by_key(|switch| switch.at_ns);
             let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
             let trace = trace(&[&hop], &switches, whole_machine);
@@ -556,7 +556,7 @@ mod tests {
             prop_assert_eq!(pieces[0].from_ns, BEGUN);
             prop_assert_eq!(pieces.last().expect("a piece").to_ns, BEGUN + 100);
             prop_assert!(pieces.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns));
-            let shares: f64 = blame.parts.iter().map(|of| of.share).sum();
+            let shares: f64 = blame.parts.iter().map(|time| time.share).sum();
             prop_assert!((shares - 1.0).abs() < 1e-9);
         }
     }

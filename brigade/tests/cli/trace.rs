@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use harness::trace::{RecordedSpan, SCHEMA_VERSION, Stop, Switch, Trace, TracedLap, Way};
+use harness::trace::{Direction, RecordedSpan, SCHEMA_VERSION, Stop, Switch, Trace, TracedLap};
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD, json_in};
@@ -26,7 +26,7 @@ const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--cl
 /// Two laps from the driver on CPU 0 to task 0 on CPU 1 and back, of 20 µs each, in which
 /// CPU 1 sleeps. At the end of the second a program called `hog` keeps the driver waiting.
 fn trace() -> Trace {
-    use Way::{In, Out, Preempted};
+    use Direction::{In, Out, Preempted};
     let switch =
         |(at_ns, cpu, tid, way)| Switch { at_ns, cpu, tid, own: (1..50).contains(&tid), way };
     let lap = |at: u64| {
@@ -119,8 +119,8 @@ fn events_keep_to_the_trace_event_format() {
         };
         let has = |field: &&str| event.get(*field).is_some();
         assert!(["name", "pid", "tid"].iter().chain(needs).all(has), "{event}");
-        let is_positive = |of: &Value| of.as_f64().is_some_and(|number| number >= 0.0);
-        assert!(["ts", "dur"].iter().filter_map(|of| event.get(of)).all(is_positive), "{event}");
+        let is_positive = |time: &Value| time.as_f64().is_some_and(|number| number >= 0.0);
+        assert!(["ts", "dur"].iter().filter_map(|key| event.get(key)).all(is_positive), "{event}");
     }
     let ids = |kind: &str| {
         let of_kind = events.iter().filter(|event| event["ph"] == kind);
@@ -205,14 +205,14 @@ fn late_wake_ups_are_blamed_on_the_hog() {
     });
 }
 
-fn check(case: &str, events: &Value) {
-    let slices = || events["traceEvents"].as_array().unwrap().iter().filter(|of| of["ph"] == "X");
-    let number = |of: &Value, field: &str| of[field].as_f64().unwrap();
-    let is_lap = |of: &Value| of["name"].as_str().unwrap().starts_with("lap ");
-    let laps: Vec<&Value> = slices().filter(|of| is_lap(of)).collect();
+fn check(case: &str, trace: &Value) {
+    let slices = || trace["traceEvents"].as_array().unwrap().iter().filter(|one| one["ph"] == "X");
+    let number = |event: &Value, field: &str| event[field].as_f64().unwrap();
+    let is_lap = |event: &Value| event["name"].as_str().unwrap().starts_with("lap ");
+    let laps: Vec<&Value> = slices().filter(|event| is_lap(event)).collect();
     assert!(laps.len() > 1, "{case}");
     let mut sums = vec![0.0; laps.len()];
-    for part in slices().filter(|of| of["tid"] == 0 && !is_lap(of)) {
+    for part in slices().filter(|event| event["tid"] == 0 && !is_lap(event)) {
         let middle = number(part, "ts") + number(part, "dur") / 2.0;
         let begun = laps.partition_point(|lap| number(lap, "ts") <= middle);
         sums[begun - 1] += number(part, "dur");

@@ -382,7 +382,7 @@ mod tests {
         let limits = limits.filter(|limit| limit.resource == resource);
         let seen: Vec<Seen> =
             limits.map(|limit| (limit.value, limit.in_use, limit.exempt.is_some())).collect();
-        let missing = expected.iter().find(|of| !seen.contains(of));
+        let missing = expected.iter().find(|limit| !seen.contains(limit));
         assert_eq!(missing, None, "{seen:?} of {files:?}");
     }
 
