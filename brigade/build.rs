@@ -57,7 +57,7 @@ fn main() {
 fn sources(here: &Path, folder: &Path) -> String {
     let entries = fs::read_dir(here.join(folder)).expect("a folder of guests");
     let mut paths: Vec<_> =
-        entries.map(|of| folder.join(of.expect("an entry").file_name())).collect();
+        entries.map(|entry| folder.join(entry.expect("an entry").file_name())).collect();
     paths.sort();
     let source = |path: &PathBuf| match here.join(path) {
         below if below.is_dir() => sources(here, path),
@@ -69,8 +69,8 @@ fn sources(here: &Path, folder: &Path) -> String {
 /// A setting of the profile in which the programs are built, which cargo does not pass: from the
 /// environment or the workspace's manifest.
 fn setting(profile: &str, name: &str, default: &str) -> String {
-    let [of, key] = [profile, name].map(|word| word.to_uppercase().replace('-', "_"));
-    let variable = format!("CARGO_PROFILE_{of}_{key}");
+    let [owner, key] = [profile, name].map(|word| word.to_uppercase().replace('-', "_"));
+    let variable = format!("CARGO_PROFILE_{owner}_{key}");
     println!("cargo::rerun-if-env-changed={variable}");
     let manifest = fs::read_to_string("../Cargo.toml").unwrap_or_default();
     let section = manifest.split(&format!("[profile.{profile}]\n")).nth(1).unwrap_or_default();

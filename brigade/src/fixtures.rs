@@ -204,7 +204,7 @@ pub fn run() -> SavedRun {
     tasks.push(without_record("tasks", 13, Outcome::Failed));
     tasks.push(Invocation { interrupted: true, ..tasks[12].clone() });
     let mut create = rounds("create", Sample { user_ns: 8000.0, ..Sample::hop(9100.0) }, 0);
-    for record in create.iter_mut().filter_map(|of| of.record.as_mut()) {
+    for record in create.iter_mut().filter_map(|invocation| invocation.record.as_mut()) {
         record.measurements.push(measurement("join", "join", record.iterations, 800.0));
     }
     let invocations = [rounds(cases[0], pinned, 0), rounds(cases[1], spread, 1), tasks, create];

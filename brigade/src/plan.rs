@@ -168,7 +168,7 @@ pub struct Order {
 }
 
 /// A case's index, and the sides, 0 for the baseline, in the order in which they run.
-pub type SidesTurn = (usize, [usize; 2]);
+pub type Pairing = (usize, [usize; 2]);
 
 impl Order {
     /// An order of `cases` cases, determined by `seed`.
@@ -178,7 +178,7 @@ impl Order {
 
     /// The turns of a round, counted from 1, for the `open` cases. Of two rounds the first is
     /// random and the second its reverse.
-    pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<SidesTurn> {
+    pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<Pairing> {
         let mut cases = open.to_vec();
         self.rng.shuffle(&mut cases);
         let turn = |case| {
@@ -229,20 +229,20 @@ mod tests {
 
     /// Runs at most `most` turns, one every `every` seconds.
     fn run_turns(schedule: &mut Schedule, most: usize, every: usize) -> Vec<(Turn, Invocation)> {
-        let mut taken = Vec::new();
-        while taken.len() < most
+        let mut turns = Vec::new();
+        while turns.len() < most
             && let Some(turn) = schedule.next_turn()
         {
-            let invocation = invocation(turn, every * taken.len());
+            let invocation = invocation(turn, every * turns.len());
             schedule.record(turn.case, &invocation);
-            taken.push((turn, invocation));
+            turns.push((turn, invocation));
         }
-        taken
+        turns
     }
 
     fn turns(run: &RunDescription) -> Vec<Turn> {
-        let taken = run_turns(&mut Schedule::of(run, &[]), 10_000, 1);
-        taken.into_iter().map(|(turn, _)| turn).collect()
+        let turns = run_turns(&mut Schedule::of(run, &[]), 10_000, 1);
+        turns.into_iter().map(|(turn, _)| turn).collect()
     }
 
     proptest! {

@@ -84,11 +84,11 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
     }
     let run = flags.root.is_none().then(|| fullest_here(&manifest)).flatten();
     let suspect = |row: &Row| {
-        let affects = |of: &&Advice| {
-            let cases = manifest.advice.get(&of.setting.cost);
+        let affects = |entry: &&Advice| {
+            let cases = manifest.advice.get(&entry.setting.cost);
             cases.is_some_and(|cases| cases.contains(&row.case))
         };
-        advice.iter().find(affects).map(|of| of.setting.name.clone())
+        advice.iter().find(affects).map(|entry| entry.setting.name.clone())
     };
     let slow = run.map(|run| page::text(&slowness(&manifest, &run, suspect)) + "\n");
     output::print(&(slow.unwrap_or_default() + &inherited(&unusual) + &text(&advice)))?;
@@ -154,7 +154,7 @@ fn slowness(
 ) -> Vec<Block> {
     let ranks = ranks(manifest, &RECORDED, run);
     let slow = ranks.iter().filter(|rank| rank.is_slow()).count();
-    let most = ranks.iter().map(|rank| rank.of).max().unwrap_or(0);
+    let most = ranks.iter().map(|rank| rank.known).max().unwrap_or(0);
     let answer = match slow {
         0 => "No".to_owned(),
         slow if 2 * slow > ranks.len() => "Yes".to_owned(),
@@ -166,12 +166,12 @@ fn slowness(
     );
     let mut table = Table::of("figure|>here|worse than|suspect");
     for rank in &ranks {
-        let Rank { row, block, better, of } = rank;
+        let Rank { row, block, better, known } = rank;
         let suspect = suspect(row).filter(|_| rank.is_slow()).unwrap_or_default();
         let mark = if rank.is_slow() { " !" } else { "" };
         let block = if block.is_empty() { String::new() } else { format!(", {block}") };
         let name = format!("{}{block}", row.label);
-        table.push(vec![name, figure(row), format!("{better} of {of}{mark}"), suspect]);
+        table.push(vec![name, figure(row), format!("{better} of {known}{mark}"), suspect]);
     }
     let source = format!("Medians of {}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
@@ -182,8 +182,7 @@ fn inherited(unusual: &[Unusual]) -> String {
     if unusual.is_empty() {
         return String::new();
     }
-    let items = unusual.iter().map(|of| {
-        let Unusual { name, now, usual, does, .. } = of;
+    let items = unusual.iter().map(|Unusual { name, now, usual, does, .. }| {
         let usual = usual.first().map_or("usually absent", String::as_str);
         item(&terminal::line(&format!("{name}: {now} ({usual}): {does}")))
     });

@@ -65,7 +65,8 @@ fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome,
     let Invocation { outcome, record, error, .. } =
         invoke(&Job::once(case, binary, &case.check), signals);
     let is_guest = binary.program.form == Form::Laps;
-    match record.filter(|_| outcome == Outcome::Measured).map(|of| verify(case, is_guest, &of)) {
+    let measured = record.filter(|_| outcome == Outcome::Measured);
+    match measured.map(|record| verify(case, is_guest, &record)) {
         Some(Err(reason)) => (Outcome::Failed, reason),
         _ => (outcome, error.unwrap_or_default()),
     }
@@ -89,13 +90,13 @@ fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
     // A lap of N tasks has N operations, or one more for each ring, or a batch of them; a sweep
     // creates some at a time.
     let (operations, tasks) = (principal.operations, record.tasks);
-    let is_multiple = [tasks, tasks + rings].into_iter().any(|of| operations.is_multiple_of(of));
+    let is_multiple = [tasks, tasks + rings].into_iter().any(|lap| operations.is_multiple_of(lap));
     if !is_multiple && !tasks.is_multiple_of(operations) {
         return Err(format!("reports {operations} operations in a sample of {tasks} tasks"));
     }
     match &record.switches {
         // Threads of a guest's runtime switch, too.
-        Some(of) if is_guest && of.expected_per_operation == Some(0.0) => Ok(()),
+        Some(switches) if is_guest && switches.expected_per_operation == Some(0.0) => Ok(()),
         Some(switches) => verify_switches(case.placement, switches),
         None => Ok(()),
     }

@@ -403,11 +403,11 @@ fn number(text: &str, is_fine: fn(f64) -> bool, advice: &str) -> Result<f64, Str
 /// # Errors
 /// Clap's.
 pub fn read() -> Result<Cli, clap::Error> {
-    let numbers = |arg: Arg| match arg.get_action().takes_values() {
+    let signed = |arg: Arg| match arg.get_action().takes_values() {
         true => arg.allow_negative_numbers(true),
         false => arg,
     };
-    let mut command = Cli::command().mut_args(numbers).mut_subcommands(|of| of.mut_args(numbers));
+    let mut command = Cli::command().mut_args(signed).mut_subcommands(|sub| sub.mut_args(signed));
     let matches = command.try_get_matches_from_mut(env::args_os())?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
@@ -423,7 +423,7 @@ pub fn explain(error: &clap::Error) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None).is_ok_and(|suite| suite.groups.iter().any(|of| of.name == *name))
+        && Manifest::load(None).is_ok_and(|all| all.groups.iter().any(|group| group.name == *name))
     {
         bail!(UsageError(format!("'{name}' is a group: brigade run {name}")));
     }
@@ -451,7 +451,7 @@ fn completed(command: clap::Command) -> clap::Command {
         "case" => arg.add(ArgValueCandidates::new(|| candidates(false))),
         _ => arg,
     };
-    command.mut_args(with_values).mut_subcommands(|of| of.mut_args(with_values))
+    command.mut_args(with_values).mut_subcommands(|command| command.mut_args(with_values))
 }
 
 /// The cases, after the groups if these are possible, too.
@@ -470,7 +470,7 @@ mod tests {
     fn the_help_of_every_command_has_examples() {
         let whole = Cli::command();
         whole.clone().debug_assert();
-        for command in whole.get_subcommands().filter(|of| !of.is_hide_set()) {
+        for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.starts_with("Examples:\n  brigade "), "{}: {help}", command.get_name());
         }

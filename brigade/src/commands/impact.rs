@@ -78,7 +78,7 @@ fn counted() -> anyhow::Result<Counted> {
 
 fn meanwhile(before: &Counted, after: &Counted) -> Meanwhile {
     let waiting = after.0.since(&before.0, None);
-    let entries = |states: Vec<IdleState>| states.iter().map(|of| of.entries_per_operation).sum();
+    let entries = |all: Vec<IdleState>| all.iter().map(|state| state.entries_per_operation).sum();
     let interrupts = waiting.reschedules_per_operation.zip(waiting.calls_per_operation);
     let switches = after.1.zip(before.1);
     Meanwhile {

@@ -23,10 +23,10 @@ pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
     let text = match &flags.names[..] {
         [] => groups(&manifest, &chosen),
         names if names.iter().any(is_group) => {
-            let (possible, skipped) = Capabilities::detect(&manifest)?.divide(chosen);
+            let (possible, rest) = Capabilities::detect(&manifest)?.divide(chosen);
             let possible = possible.iter().map(|case| format!("{}\n", case.name));
-            let skipped = skipped.iter().map(|of| format!("{}: skipped: {}\n", of.case, of.reason));
-            terminal::text(&possible.chain(skipped).collect::<String>()).into_owned()
+            let rest = rest.iter().map(|skip| format!("{}: skipped: {}\n", skip.case, skip.reason));
+            terminal::text(&possible.chain(rest).collect::<String>()).into_owned()
         }
         _ => {
             let pages: Vec<String> = chosen.iter().map(|case| page(&manifest, case)).collect();

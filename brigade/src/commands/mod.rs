@@ -72,5 +72,5 @@ fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation>) -> Exit
         Outcome::Failed | Outcome::TimedOut => Exit::Failed,
     });
     let by_weight = [Exit::Done, Exit::Limit, Exit::Failed, Exit::Usage];
-    exits.max_by_key(|exit| by_weight.iter().position(|of| of == exit)).unwrap_or(Exit::Done)
+    exits.max_by_key(|exit| by_weight.iter().position(|other| other == exit)).unwrap_or(Exit::Done)
 }

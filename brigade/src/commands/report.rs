@@ -71,7 +71,7 @@ impl<'a> Reporter<'a> {
     pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
         let own = folder.canonicalize().ok();
         let others = SavedRun::alike(folder).into_iter();
-        let others = others.filter(|(of, _)| own.as_ref() != Some(of));
+        let others = others.filter(|(folder, _)| own.as_ref() != Some(folder));
         let others = others.map(|(_, run)| OtherRun::of(manifest, &run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
@@ -105,10 +105,10 @@ impl<'a> Reporter<'a> {
 /// How complete a run is.
 fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let SavedRun { description, invocations, .. } = saved;
-    let ended: Vec<_> = invocations.iter().filter(|of| !of.interrupted).collect();
+    let ended: Vec<_> = invocations.iter().filter(|invocation| !invocation.interrupted).collect();
     let ran = |case: &String| {
-        let mut rounds: Vec<u32> =
-            ended.iter().filter(|of| of.case == *case).map(|of| of.round).collect();
+        let of_case = ended.iter().filter(|invocation| invocation.case == *case);
+        let mut rounds: Vec<u32> = of_case.map(|invocation| invocation.round).collect();
         rounds.dedup();
         u32::try_from(rounds.len()).unwrap_or(u32::MAX)
     };
@@ -148,7 +148,7 @@ pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
 /// of one group has few.
 pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
     let figures = |report: &Report| {
-        let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|of| &of.rows);
+        let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
         rows.filter(|row| row.figure.is_some()).count()
     };
     let reports = reports_here(manifest).take(6).filter(|report| figures(report) > 0);

@@ -188,7 +188,7 @@ impl Comparison {
                 return Err(format!("the {side} has not measured it{error}"));
             }
         }
-        let measured = [first, second].map(|of| (&of.measurement, &of.operation));
+        let measured = [first, second].map(|row| (&row.measurement, &row.operation));
         if measured[0] != measured[1] {
             let [one, other] = measured.map(|(name, operation)| format!("{name} of {operation}"));
             return Err(format!("the baseline measures {one}, the candidate {other}"));
@@ -200,8 +200,8 @@ impl Comparison {
             }
             design => {
                 let depend = design == Design::TwoRuns;
-                let of = if depend { Estimate::at } else { Estimate::of_independent };
-                let sides = [second, first].map(|row| of(self.confidence, &row.values()));
+                let estimate = if depend { Estimate::at } else { Estimate::of_independent };
+                let sides = [second, first].map(|row| estimate(self.confidence, &row.values()));
                 sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
             }
         };
@@ -273,8 +273,8 @@ impl Verdict {
 /// The time of the reference work during a run, in nanoseconds: the median over the readings
 /// before its processes. `None` for a run without references.
 pub fn reference_ns(invocations: &[Invocation]) -> Option<f64> {
-    let references = invocations.iter().filter_map(|of| of.reference).map(|of| of.kernel_ns);
-    median(&references.filter(|ns| *ns > 0.0 && ns.is_finite()).collect::<Vec<_>>())
+    let times = invocations.iter().filter_map(|invocation| Some(invocation.reference?.kernel_ns));
+    median(&times.filter(|ns| *ns > 0.0 && ns.is_finite()).collect::<Vec<_>>())
 }
 
 /// The figure of each case of a run, by program and parameters.
@@ -309,11 +309,11 @@ impl Repeat {
     /// of this build, are. `recorded` machines, by how many standard errors their runs differ, count as
     /// one more. `None` without intervals.
     pub fn of(own: &Figures, others: &[&Figures], recorded: &[f64]) -> Option<Self> {
-        let error = |of: &Estimate| Some(of.log_error()?.max(LEAST_ERROR));
+        let error = |figure: &Estimate| Some(figure.log_error()?.max(LEAST_ERROR));
         let errors: Vec<f64> = own.values().filter_map(error).collect();
-        let on_machines = errors.iter().flat_map(|error| recorded.iter().map(move |of| of * error));
-        let of_build = others.iter().flat_map(|other| {
-            let pair = own.iter().filter_map(|(case, of)| Some((of.value, other.get(case)?.value)));
+        let on_machines = errors.iter().flat_map(|error| recorded.iter().map(move |by| by * error));
+        let of_build = others.iter().flat_map(|run| {
+            let pair = own.iter().filter_map(|(case, own)| Some((own.value, run.get(case)?.value)));
             pair.map(|(own, other)| (own / other).ln().abs())
         });
         let of_build = of_build.flat_map(|size| repeat_n(size, recorded.len()));
@@ -331,9 +331,9 @@ pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
     for runs in sets {
         for (at, first) in runs.iter().enumerate() {
             for second in &runs[at + 1..] {
-                for (case, of) in first {
+                for (case, figure) in first {
                     let Some(other) = second.get(case) else { continue };
-                    let ratio = (other.value / of.value).ln().abs().exp();
+                    let ratio = (other.value / figure.value).ln().abs().exp();
                     let known = largest.entry(case).or_insert(ratio);
                     *known = ratio.max(*known);
                 }
@@ -408,7 +408,7 @@ mod tests {
         rows[0].push(row("failed", [1.0]));
         let none = BetweenRuns::default();
         let found = Comparison::of(Design::SideBySide, Default::default(), rows, 0.03, &none);
-        let cases: Vec<&str> = found.not_compared.iter().map(|of| &*of.case).collect();
+        let cases: Vec<&str> = found.not_compared.iter().map(|missing| &*missing.case).collect();
         assert_eq!((found.cases.len(), cases), (0, vec!["only", "ring", "failed"]));
     }
 
@@ -426,7 +426,7 @@ mod tests {
 
     fn rows(run: &Recorded, slower: f64) -> Vec<Row> {
         let cases = run.cases.iter();
-        cases.map(|(case, of)| row(case, of.values().map(|value| value * slower))).collect()
+        cases.map(|(case, figure)| row(case, figure.values().map(|value| value * slower))).collect()
     }
 
     fn figures(run: &Recorded) -> Figures {
@@ -450,15 +450,15 @@ mod tests {
     fn verdicts_on_runs_of_one_build_are_not_false_and_a_planted_change_is_found() {
         let runs = six_runs();
         let mut pairs = Vec::new();
-        for first in 0..runs.len() {
-            pairs.extend((0..runs.len()).filter(|of| *of != first).map(|of| [first, of]));
+        for one in 0..runs.len() {
+            pairs.extend((0..runs.len()).filter(|other| *other != one).map(|other| [one, other]));
         }
         let changed = |comparison: &Comparison| {
             comparison.count(Verdict::Slower) + comparison.count(Verdict::Faster)
         };
         // A pair in either order is one comparison.
         let of_one_build = pairs.iter().filter(|[first, second]| first < second);
-        let falsely = of_one_build.filter(|of| changed(&of_pair(&runs, **of, 1.0)) > 0).count();
+        let falsely = of_one_build.filter(|pair| changed(&of_pair(&runs, **pair, 1.0)) > 0).count();
         println!("false verdicts in {falsely} of 15 comparisons");
         assert!(falsely <= 1, "{falsely}");
         for (slower, least) in [(1.05, 0.2), (1.1, 0.4), (1.2, 0.6), (1.4, 0.8)] {
@@ -480,13 +480,13 @@ mod tests {
     fn the_next_run_differs_by_as_much_as_is_printed() {
         let runs: Vec<Figures> = six_runs().iter().map(figures).collect();
         for (at, own) in runs.iter().enumerate() {
-            let rest = runs.iter().enumerate().filter(|(of, _)| *of != at);
+            let rest = runs.iter().enumerate().filter(|(index, _)| *index != at);
             let differences: Vec<f64> = rest
-                .flat_map(|(_, run)| run.iter().filter_map(|(case, of)| Some((of, own.get(case)?))))
-                .map(|(of, own)| (of.value / own.value).ln().abs().exp_m1())
+                .flat_map(|(_, run)| run.iter().filter_map(|(case, a)| Some((a, own.get(case)?))))
+                .map(|(a, b)| (a.value / b.value).ln().abs().exp_m1())
                 .collect();
             let beyond = |most: f64| {
-                let count = differences.iter().filter(|of| **of > most).count();
+                let count = differences.iter().filter(|difference| **difference > most).count();
                 count as f64 / differences.len() as f64
             };
             for before in [&runs[..0], &runs[..at]] {

@@ -46,7 +46,7 @@ pub struct Decision<'a> {
 
 /// The pairs of a report: the async task of a block and its fastest thread.
 pub fn pairs(report: &Report) -> Vec<Pair<'_>> {
-    let blocks = report.screen.iter().flat_map(|part| part.blocks.iter().map(move |of| (part, of)));
+    let blocks = report.screen.iter().flat_map(|part| std::iter::repeat(part).zip(&part.blocks));
     let pairs = blocks.filter_map(|(part, block)| {
         let task = block.rows.iter().find(|row| row.case == block.reference)?;
         let threads = block.rows.iter().filter(|row| row.kind == Some(TaskKind::Thread));
@@ -69,18 +69,18 @@ pub fn decide<'a>(
     let of_unit = |unit| pairs.iter().copied().filter(move |pair| pair.thread.unit == unit);
     let by_memory = of_unit(Quantity::Bytes).next();
     // A request says more than a hop, and the last hop is one over pipes.
-    let rank = |pair: &Pair| ["hop", "request"].iter().position(|of| pair.thread.operation == *of);
+    let rank = |pair: &Pair| ["request", "hop"].map(|name| pair.thread.operation == name);
     let by_time = of_unit(Quantity::Nanoseconds).max_by_key(rank);
     let available = threads.limits.iter().filter(|line| line.limit.name == "MemAvailable");
     let available = available.filter_map(|line| line.limit.value).min();
     let memory = by_memory.and_then(|pair| Some(pair.thread.figure?.value * tasks as f64));
     let share = memory.zip(available).map(|(bytes, all)| bytes / all as f64);
-    let is_slow = |of: Pair| of.ratio.interval.is_some_and(|ends| ends.low > TOO_LONG);
-    let fit = |of: &Forecast| of.fits.is_none_or(|fits| fits >= tasks);
+    let is_slow = |pair: Pair| pair.ratio.interval.is_some_and(|ends| ends.low > TOO_LONG);
+    let fit = |forecast: &Forecast| forecast.fits.is_none_or(|fits| fits >= tasks);
     let choice = match (fit(threads), fit(async_tasks)) {
         (_, false) => Choice::Neither,
         (false, true) => Choice::OnlyAsync,
-        _ if share.is_some_and(|of| of > TOO_MUCH) || by_time.is_some_and(is_slow) => Choice::Async,
+        _ if share > Some(TOO_MUCH) || by_time.is_some_and(is_slow) => Choice::Async,
         _ => Choice::Either,
     };
     Decision { choice, by_time, by_memory, share }
@@ -109,7 +109,7 @@ mod tests {
             let interval = Some(Interval { low: times * 0.99, high: times * 1.01 });
             let ratio = Estimate { value: times, interval, count: 9 };
             let pairs =
-                rows.each_ref().map(|of| Pair { what: [""; 2], task: of, thread: of, ratio });
+                rows.each_ref().map(|row| Pair { what: [""; 2], task: row, thread: row, ratio });
             let forecast = |kind, threads| {
                 let limits = [
                     Limit::new(Resource::Memory, "MemAvailable", Some(1_000_000_000)),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use crate::store::results::{Environment, SavedRun};
+use crate::store::results::{Environment, Invocation, SavedRun};
 
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 48;
@@ -92,7 +92,7 @@ impl Environment {
 
     /// The model, such as `AMD EPYC family 25 model 17`.
     fn cpu(&self) -> String {
-        let [family, number] = ["family", "model_number"].map(|of| format!("processor.{of}"));
+        let [family, number] = ["family", "model_number"].map(|field| format!("processor.{field}"));
         let known = self.get(&family).zip(self.get(&number));
         let known = known.map(|(family, number)| format!(" family {family} model {number}"));
         self.model().to_owned() + &known.unwrap_or_default()
@@ -103,8 +103,8 @@ impl Environment {
     fn cpus(&self) -> Option<String> {
         let online = self.number("processor.online_cpus")?;
         let allowed = self.number("processor.allowed_cpus").filter(|allowed| *allowed < online);
-        let of = allowed.map_or(String::new(), |allowed| format!("{allowed} of "));
-        Some(format!("{of}{online} CPU{}", if online == 1 { "" } else { "s" }))
+        let allowed = allowed.map_or(String::new(), |allowed| format!("{allowed} of "));
+        Some(format!("{allowed}{online} CPU{}", if online == 1 { "" } else { "s" }))
     }
 
     fn host(&self) -> Option<String> {
@@ -173,23 +173,23 @@ impl Environment {
     pub fn unusual(&self) -> Vec<Unusual> {
         let table: BTreeMap<String, Vec<Unusual>> =
             toml::from_str(include_str!("usual.toml")).expect("a table that is tested");
-        let found = table.into_values().flatten().flat_map(|of| {
-            let is_named = |name: &str| match of.name.ends_with('.') {
-                true => name.starts_with(&of.name) && !HARMLESS.contains(&name),
-                false => name == of.name,
+        let found = table.into_values().flatten().flat_map(|entry| {
+            let is_named = |name: &str| match entry.name.ends_with('.') {
+                true => name.starts_with(&entry.name) && !HARMLESS.contains(&name),
+                false => name == entry.name,
             };
             let fits = |usual: &String, value: &str| match usual.strip_prefix('*') {
                 Some(end) => value.ends_with(end),
                 None => usual == value,
             };
-            // Values of a group and its parents are separated by commas.
-            let is_usual = |value: &str| of.usual.iter().any(|usual| fits(usual, value));
+            // Values entry a group and its parents are separated by commas.
+            let is_usual = |value: &str| entry.usual.iter().any(|usual| fits(usual, value));
             let facts = self.facts.iter().filter(|(name, value)| {
                 is_named(name) && !value.split([',', ';']).map(str::trim).all(is_usual)
             });
             let unusual = facts.map(|(name, value)| {
                 let (name, now) = (name.clone(), value.clone());
-                Unusual { name, now, ..of.clone() }
+                Unusual { name, now, ..entry.clone() }
             });
             unusual.collect::<Vec<_>>()
         });
@@ -218,7 +218,7 @@ impl Unusual {
 pub fn of_processes(run: &SavedRun) -> Environment {
     let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
     let mut ran_on = BTreeSet::<&usize>::new();
-    for record in run.invocations.iter().filter_map(|of| of.record.as_ref()) {
+    for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref()) {
         for (name, value) in &record.inherited {
             values.entry(name).or_default().insert(value);
         }
@@ -246,12 +246,11 @@ pub fn of_processes(run: &SavedRun) -> Environment {
 pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
     let mut first = BTreeMap::<&str, &Record>::new();
     let mut found = BTreeMap::new();
-    for (case, record) in
-        run.invocations.iter().filter_map(|of| Some((&*of.case, of.record.as_ref()?)))
-    {
+    for Invocation { case, record, .. } in &run.invocations {
+        let Some(record) = record else { continue };
         let was = *first.entry(case).or_insert(record);
         for name in inherited_differently(was, record) {
-            let value = |of: &Record| of.inherited.get(name).map_or("–", String::as_str).to_owned();
+            let value = |record: &Record| record.inherited.get(name).cloned().unwrap_or("–".into());
             found.entry(name.clone()).or_insert_with(|| [was, record].map(value));
         }
     }
@@ -290,7 +289,7 @@ pub struct Difference {
 impl Difference {
     /// Such as `kernel.release: 6.1.0 → 6.18.0`.
     pub fn line(&self) -> String {
-        let [first, second] = self.values.each_ref().map(|of| of.as_deref().unwrap_or("–"));
+        let [first, second] = self.values.each_ref().map(|value| value.as_deref().unwrap_or("–"));
         format!("{}: {first} → {second}", self.name)
     }
 
@@ -304,18 +303,18 @@ impl Difference {
 /// The facts that differ between two environments, by name.
 pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference> {
     let names: BTreeSet<&String> = first.facts.keys().chain(second.facts.keys()).collect();
-    let values = |name: &str| [first, second].map(|of| of.get(name).map(str::to_owned));
+    let values = |name: &str| [first, second].map(|side| side.get(name).map(str::to_owned));
     let all = names.into_iter().map(|name| Difference { name: name.clone(), values: values(name) });
-    let are_known = [first, second].iter().all(|of| of.get(MARK).is_some());
+    let are_known = [first, second].iter().all(|side| side.get(MARK).is_some());
     let is_known =
-        |of: &Difference| are_known || !is_inherited(&of.name) || !of.values.contains(&None);
-    all.filter(|of| of.values[0] != of.values[1] && is_known(of)).collect()
+        |fact: &Difference| are_known || !is_inherited(&fact.name) || !fact.values.contains(&None);
+    all.filter(|fact| fact.values[0] != fact.values[1] && is_known(fact)).collect()
 }
 
 /// The facts that differ between two machines, apart from the programs.
 pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Difference> {
     let mut found = differences(first, second);
-    found.retain(|of| !begins_with_any(&of.name, &NOT_OF_MACHINES));
+    found.retain(|fact| !begins_with_any(&fact.name, &NOT_OF_MACHINES));
     found
 }
 
@@ -330,7 +329,7 @@ pub fn same_machine(first: &Environment, second: &Environment) -> bool {
 
 /// A name that ends in a dot matches several facts.
 fn begins_with_any(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|of| if of.ends_with('.') { name.starts_with(of) } else { name == *of })
+    names.iter().any(|stem| name == *stem || stem.ends_with('.') && name.starts_with(stem))
 }
 
 /// The differences between inherited facts, those between two known kinds of CPU, and all others,

@@ -129,13 +129,13 @@ fn kinds(used: &Used, seen: &Meanwhile, costs: &Costs) -> BTreeMap<SwitchKind, I
     let others = seen
         .switches
         .map_or(0.0, |switches| (switches - all - seen.idle_entries.unwrap_or(0.0)).max(0.0));
-    let of = |count: Option<f64>, each: f64, most: f64| {
+    let range = |count: Option<f64>, each: f64, most: f64| {
         let share = |count: f64| (count / each.max(0.5) / all).clamp(0.0, most);
         let high = count.map_or(most, share);
         Interval { low: count.map_or(0.0, |count| share(count - others)), high }
     };
-    let asleep = of(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
-    let crossing = of(seen.interrupts, costs[&SwitchKind::OtherCpu].interrupts, blocking);
+    let asleep = range(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
+    let crossing = range(seen.interrupts, costs[&SwitchKind::OtherCpu].interrupts, blocking);
     let other = Interval {
         low: (crossing.low - asleep.high).max(0.0),
         high: (crossing.high - asleep.high).max(0.0),
@@ -153,13 +153,13 @@ fn kinds(used: &Used, seen: &Meanwhile, costs: &Costs) -> BTreeMap<SwitchKind, I
 }
 
 /// The share of a program's time that its switches take: of the wall time, or, if several threads
-/// were active at once, of theirs. `of` returns the share of the switches of a kind, and the cost of
-/// one.
-fn share(used: &Used, costs: &Costs, of: impl Fn(SwitchKind) -> (f64, f64)) -> f64 {
+/// were active at once, of theirs. `price` returns the share of the switches of a kind, and the
+/// cost of one.
+fn share(used: &Used, costs: &Costs, price: impl Fn(SwitchKind) -> (f64, f64)) -> f64 {
     let all = (used.voluntary + used.involuntary) as f64;
     let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
     for (kind, cost) in costs {
-        let (share, ns) = of(*kind);
+        let (share, ns) = price(*kind);
         wall_ns += all * share * ns;
         cpu_ns += all * share * cost.cpu_ns.min(ns);
     }
@@ -207,7 +207,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// What this many blocking switches cost a program of two threads in one second.
-    fn of(switches: u64, cpu_ns: u64, meanwhile: [Option<f64>; 3]) -> Impact {
+    fn impact(switches: u64, cpu_ns: u64, meanwhile: [Option<f64>; 3]) -> Impact {
         let cost = |low: f64, high: f64, idle_entries: f64, interrupts: f64| SwitchCost {
             case: "a".to_owned(),
             cpu_ns: low / 2.0,
@@ -247,7 +247,7 @@ mod tests {
             (100, SECOND / 2, [None; 3], Matters::No, [1e-4, 3e-3]),
             (0, 0, [Some(0.0); 3], Matters::No, [0.0, 0.0]),
         ] {
-            let impact = of(switches, cpu_ns, meanwhile);
+            let impact = impact(switches, cpu_ns, meanwhile);
             let share = impact.share;
             let difference = (share.low - low).abs() + (share.high - high).abs();
             assert!(difference < 1e-9 || switches == 100_000 && share.low >= 0.1, "{impact:?}");

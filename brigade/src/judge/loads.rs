@@ -132,9 +132,9 @@ mod tests {
             ([105.0, 50.0], Some("other"), "8 tasks", false),
             ([200.0, 50.0], Some("other"), "8 tasks", true),
         ] {
-            let [usual, other] = [[100.0, 100.0], other].map(|of| of.map(row));
-            let of = |rows: &'static str, of: &[Row; 2]| (rows.to_owned(), of.clone());
-            let sides = [of("usual", &usual), of("other", &other)];
+            let [usual, other] = [[100.0, 100.0], other].map(|times| times.map(row));
+            let side = |name: &'static str, rows: &[Row; 2]| (name.to_owned(), rows.clone());
+            let sides = [side("usual", &usual), side("other", &other)];
             let choices = sides
                 .each_ref()
                 .map(|(name, rows)| (name.clone(), rows.iter().map(Some).collect()));

@@ -132,8 +132,8 @@ impl Account {
 /// Whether one thread is always running or ready: on one CPU if no task sleeps, or if none ever
 /// waits.
 fn is_always_busy(record: &Record) -> bool {
-    let never_waits = || record.switches.is_some_and(|of| of.expected_per_operation == Some(0.0));
-    record.schedule.is_none() && (record.affinity.len() == 1 || never_waits())
+    let switches = record.switches.and_then(|counts| counts.expected_per_operation);
+    record.schedule.is_none() && (record.affinity.len() == 1 || switches == Some(0.0))
 }
 
 /// CPU time of the program in the span, including the ends of its threads.
@@ -224,11 +224,11 @@ mod tests {
             (50.0, 2, ticks(10, -10), Some(0.0), 0.0),
             (50.0, 2, ticks(40, 20), Some(0.3), 0.0),
         ] {
-            let found = processes(|index, of| {
-                let record = of.record.as_mut().unwrap();
+            let found = processes(|index, process| {
+                let record = process.record.as_mut().unwrap();
                 own(record, own_ms);
                 record.affinity = (0..cpus).collect();
-                record.interference.others_cpu_ns = others_ms.map(|of| of[index % 2]);
+                record.interference.others_cpu_ns = others_ms.map(|ms| ms[index % 2]);
             });
             let found = found.unwrap();
             let shares = (found.others.map(rounded), rounded(found.unexplained));
@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(found.share() > NOTABLE, others > Some(0.0) || unexplained > 0.0);
         }
         assert_eq!(
-            processes(|_, of| of.record.as_mut().unwrap().interference.wall_ns = None),
+            processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
             None
         );
     }

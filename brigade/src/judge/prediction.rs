@@ -25,9 +25,9 @@ pub struct Prediction {
 
 /// How many predictions hold, and the one that is furthest off; `None` without any.
 pub fn agreement(predictions: &[Prediction]) -> Option<(usize, &Prediction)> {
-    let off = |of: &Prediction| of.off().abs();
+    let off = |prediction: &Prediction| prediction.off().abs();
     let worst = predictions.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
-    Some((predictions.iter().filter(|of| off(of) <= NEAR).count(), worst))
+    Some((predictions.iter().filter(|prediction| off(prediction) <= NEAR).count(), worst))
 }
 
 impl Prediction {
@@ -43,8 +43,8 @@ impl Prediction {
         row: impl Fn(&str) -> Option<&'a Row>,
     ) -> Vec<Self> {
         let of_spec = |spec: &PredictionSpec| {
-            let names = |line: &str| manifest.cases_of(line).into_iter().map(|of| of.name.clone());
-            let row = |line: &str, at: usize| row(&names(line).cycle().nth(at)?);
+            let cases = |line: &str| manifest.cases_of(line).into_iter();
+            let row = |line: &str, at: usize| row(&cases(line).cycle().nth(at)?.name);
             let one = |at| {
                 let [case, one] = [row(&spec.case, at)?, row(&spec.one, at)?];
                 let [alone, thread] = [row(&spec.alone, at)?, row(&spec.thread, at)?];
@@ -54,7 +54,7 @@ impl Prediction {
                 let hop = spec.hop.as_ref().map_or(Some(wait), |hop| row(hop, at))?;
                 Self::of(case, one, waits, [alone, thread, wait, hop])
             };
-            (0..names(&spec.case).count()).filter_map(one).collect::<Vec<_>>()
+            (0..cases(&spec.case).count()).filter_map(one).collect::<Vec<_>>()
         };
         group.predictions.iter().flat_map(of_spec).collect()
     }
@@ -68,7 +68,7 @@ impl Prediction {
         let switches = case.sleeps? - one.sleeps?;
         let rings = rings.map(Row::by_round);
         let in_round = |(round, one): (u32, f64)| {
-            let rings = rings.each_ref().map(|of| of.get(&round));
+            let rings = rings.each_ref().map(|ring| ring.get(&round));
             let [Some(alone), Some(thread), Some(wait), Some(hop)] = rings else { return None };
             let added = switches * (thread - alone) + waits * (wait - alone) + (hop - wait);
             Some((round, one + added))

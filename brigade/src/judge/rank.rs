@@ -24,13 +24,13 @@ pub struct Rank<'a> {
     /// How many recorded machines have a clearly smaller figure.
     pub better: usize,
     /// How many recorded machines have one.
-    pub of: usize,
+    pub known: usize,
 }
 
 impl Rank<'_> {
     /// Whether most recorded machines have a clearly smaller figure.
     pub fn is_slow(&self) -> bool {
-        2 * self.better > self.of
+        2 * self.better > self.known
     }
 }
 
@@ -54,19 +54,19 @@ pub fn ranks<'a>(manifest: &Manifest, recorded: &Machines, report: &'a Report) -
 
 fn rank<'a>(block: &'a str, row: &'a Row, machines: &ByMachine) -> Option<Rank<'a>> {
     let figure = row.figure.filter(|_| machines.len() >= FEWEST)?.value;
-    let figures = machines.values().filter_map(|of| median(of));
+    let figures = machines.values().filter_map(|figures| median(figures));
     let better = figures.filter(|other| figure > ALIKE * other).count();
-    Some(Rank { row, block, better, of: machines.len() })
+    Some(Rank { row, block, better, known: machines.len() })
 }
 
 /// The recorded figures of each case of the manifest.
 fn known<'a>(manifest: &'a Manifest, recorded: &'a Machines) -> BTreeMap<&'a str, ByMachine<'a>> {
     let mut known = BTreeMap::<&str, ByMachine>::new();
     for machine in &recorded.machines {
-        for (name, of) in &machine.cases {
+        for (name, measured) in &machine.cases {
             if let Ok(case) = manifest.case(name) {
                 let machines = known.entry(&case.name).or_default();
-                machines.entry(&machine.label).or_default().push(of.figure);
+                machines.entry(&machine.label).or_default().push(measured.figure);
             }
         }
     }
@@ -84,7 +84,7 @@ mod tests {
         let manifest = Manifest::parse(include_str!("../../suite.toml")).unwrap();
         let known = known(&manifest, &RECORDED);
         let machines = &known["thread-brigade --placement same-cpu"];
-        let medians: Vec<f64> = machines.values().filter_map(|of| median(of)).collect();
+        let medians: Vec<f64> = machines.values().filter_map(|figures| median(figures)).collect();
         assert!(medians.len() >= 3, "{machines:?}");
         let usual = median(&medians).unwrap();
         for (figure, is_slow) in [(1e9, true), (1.0, false), (usual, false)] {

@@ -204,7 +204,7 @@ fn next(manifest: &Manifest, cases: &Cases, answers: &[Answer]) -> Option<NextRu
         3 * lacking > group.cases.len()
     };
     let group = answers.iter().find_map(|answer| {
-        let mut groups = manifest.groups.iter().filter(|of| of.cases.contains(&answer.case));
+        let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&answer.case));
         groups.next().filter(has_more)
     })?;
     Some(NextRun {
@@ -226,7 +226,7 @@ impl Cases {
     fn of(manifest: &Manifest, run: &SavedRun) -> Self {
         let name =
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
-        let skipped = run.description.skipped.iter().map(|of| &of.case);
+        let skipped = run.description.skipped.iter().map(|skipped| &skipped.case);
         let planned = run.description.cases.iter().chain(skipped).map(name).collect();
         Self { rows: rows_of(manifest, run), planned, lost_time: lost_time(run) }
     }
@@ -238,13 +238,13 @@ impl Cases {
     }
 
     /// A request's row: a figure, a ratio or a difference.
-    fn requested(&self, of: &FigureSpec) -> Option<Row> {
-        let row = self.row(&of.case, of.measurement.as_deref())?;
-        let label = of.text.clone().unwrap_or_else(|| row.label.clone());
-        let Some(other) = of.other() else { return Some(Row { label, ..row.clone() }) };
+    fn requested(&self, spec: &FigureSpec) -> Option<Row> {
+        let row = self.row(&spec.case, spec.measurement.as_deref())?;
+        let label = spec.text.clone().unwrap_or_else(|| row.label.clone());
+        let Some(other) = spec.other() else { return Some(Row { label, ..row.clone() }) };
         let other = self.row(other, None)?;
         let sides = [row, other].map(Row::by_round);
-        let is_ratio = of.over.is_some();
+        let is_ratio = spec.over.is_some();
         let figure = match is_ratio {
             true => ratio(&sides[0], &sides[1], CONFIDENCE, Rounds::Dependent),
             false => difference(&sides[0], &sides[1]),
@@ -274,22 +274,22 @@ impl Cases {
         let case = reason.case.as_deref().unwrap_or(case);
         let Some(over) = &reason.over else {
             let parts = self.row(case, None).and_then(|row| row.parts);
-            return parts.and_then(|of| of.idle_entries).is_some_and(|count| count >= ASLEEP);
+            return parts.and_then(|parts| parts.idle_entries).is_some_and(|count| count >= ASLEEP);
         };
         let interval = self.ratio(case, over).and_then(|row| row.figure?.interval);
         interval.is_some_and(|ends| ends.low >= REASON)
     }
 
     /// A row of the first screen with its factor; without figures if the run lacks the case.
-    fn on_screen(&self, of: &FigureSpec, reference: &str) -> Row {
+    fn on_screen(&self, spec: &FigureSpec, reference: &str) -> Row {
         let lacking = || Row {
-            label: of.text.clone().unwrap_or_else(|| of.case.clone()),
-            case: of.case.clone(),
+            label: spec.text.clone().unwrap_or_else(|| spec.case.clone()),
+            case: spec.case.clone(),
             ..Row::default()
         };
-        let over = FigureSpec { over: Some(reference.to_owned()), ..of.clone() };
+        let over = FigureSpec { over: Some(reference.to_owned()), ..spec.clone() };
         let factor = self.requested(&over).and_then(|row| row.figure);
-        Row { factor, ..self.requested(of).unwrap_or_else(lacking) }
+        Row { factor, ..self.requested(spec).unwrap_or_else(lacking) }
     }
 }
 
@@ -303,8 +303,8 @@ fn inherited(run: &SavedRun) -> Vec<String> {
     let changed = changes(run).into_iter().map(|(name, [was, now])| {
         format!("{name} changed from {was} to {now}: those processes are not used")
     });
-    let unusual = of_processes(run).unusual().into_iter().filter(|of| of.changes_figures);
-    changed.chain(unusual.map(|of| of.line())).collect()
+    let unusual = of_processes(run).unusual().into_iter().filter(|fact| fact.changes_figures);
+    changed.chain(unusual.map(|fact| fact.line())).collect()
 }
 
 fn summary(run: &RunData, cases: &Cases) -> RunSummary {
@@ -338,7 +338,7 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
     let is_shown = |row: &Row| cases.planned.contains(&row.case) || row.figure.is_some();
     let parts = manifest.screen.iter().map(|part| {
         let blocks = part.blocks.iter().map(|block| {
-            let rows = block.rows.iter().map(|of| cases.on_screen(of, &block.reference));
+            let rows = block.rows.iter().map(|spec| cases.on_screen(spec, &block.reference));
             let (name, reference) = (block.name.clone(), block.reference.clone());
             Block { name, reference, rows: rows.filter(is_shown).collect() }
         });
@@ -364,23 +364,23 @@ const ASLEEP: f64 = 0.25;
 /// Of those about a ratio below a bound, only the first that holds.
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
     let mut is_below = false;
-    let answers = sentences.iter().filter_map(|of| {
-        let row = cases.ratio(&of.case, &of.over)?;
+    let answers = sentences.iter().filter_map(|spec| {
+        let row = cases.ratio(&spec.case, &spec.over)?;
         let ratio = row.figure?;
         let ends = ratio.interval?;
-        let guess = of.guess.unwrap_or(1.0);
+        let guess = spec.guess.unwrap_or(1.0);
         let mut surprise = (ends.low / guess).max(guess / ends.high).ln();
-        match of.below {
+        match spec.below {
             None if ends.low < MATTERS => return None,
             Some(bound) if is_below || ends.high >= bound => return None,
             Some(_) => (is_below, surprise) = (true, f64::INFINITY),
             None => {}
         }
-        let rank = if of.first { f64::INFINITY } else { surprise };
-        let reason = of.reason.as_ref().filter(|reason| cases.hold(reason, &of.case));
-        let text =
-            reason.map_or_else(|| of.text.clone(), |reason| format!("{} {}", of.text, reason.text));
-        let share = of.share;
+        let rank = if spec.first { f64::INFINITY } else { surprise };
+        let reason = spec.reason.as_ref().filter(|reason| cases.hold(reason, &spec.case));
+        let reason = reason.map_or(String::new(), |reason| format!(" {}", reason.text));
+        let text = spec.text.clone() + &reason;
+        let share = spec.share;
         (surprise > 0.0).then_some((rank, Answer { text, ratio, case: row.case, share }))
     });
     let mut answers: Vec<(f64, Answer)> = answers.collect();
@@ -410,7 +410,7 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
             question: stated.question.clone(),
             note: stated.note.clone(),
             tails: stated.tails,
-            comparisons: stated.comparisons.iter().filter_map(|of| cases.requested(of)).collect(),
+            comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
             answers: answers(&stated.sentences, cases),
             parts: stated.parts,
             predictions: Prediction::all(manifest, stated, |case| cases.row(case, None)),
@@ -450,7 +450,7 @@ mod tests {
         ];
         let cases = Cases::of(&manifest, &saved);
         let answers = answers(&manifest.sentences, &cases);
-        assert_eq!(answers.iter().map(|of| &*of.text).collect::<Vec<_>>(), ["enough"]);
+        assert_eq!(answers.iter().map(|answer| &*answer.text).collect::<Vec<_>>(), ["enough"]);
     }
 
     /// Half of the time of the other run went to other processes.
@@ -458,7 +458,7 @@ mod tests {
     fn a_run_that_lost_much_forecasts_only_others_like_it() {
         let manifest = fixtures::manifest();
         let (quiet, mut busy) = (fixtures::run(), fixtures::run());
-        for record in busy.invocations.iter_mut().filter_map(|of| of.record.as_mut()) {
+        for record in busy.invocations.iter_mut().filter_map(|one| one.record.as_mut()) {
             record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
         }
         let others = [&quiet, &busy].map(|run| OtherRun::of(&manifest, run));

@@ -173,15 +173,15 @@ impl Row {
     pub fn of_case(named: &Self, invocations: &[&Invocation]) -> Vec<Self> {
         let used = used(invocations);
         let mut case = named.of(None, invocations, &used);
-        let Some(first) = used.first().map(|of| of.record) else { return vec![case] };
+        let Some(first) = used.first().map(|process| process.record) else { return vec![case] };
         case.unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
         case.memory = memory(&used);
         let principal = served(first);
-        case.operation = principal.map_or(String::new(), |of| of.operation.clone());
+        case.operation = principal.map_or(String::new(), |measured| measured.operation.clone());
         case.measurement = match (case.unit, end_of(first), principal) {
             (Quantity::Bytes, ..) => "memory".to_owned(),
             (_, Some(_), _) => "whole".to_owned(),
-            (_, None, Some(of)) => of.name.clone(),
+            (_, None, Some(measured)) => measured.name.clone(),
             _ => String::new(),
         };
         case.cpu_ns = median_of(&used, cpu_ns);
@@ -193,31 +193,31 @@ impl Row {
             // It waits for its child, whose CPU time is not its own.
             case.parts.iter_mut().for_each(|parts| parts.waiting_for = None);
         }
-        if let Some(of) = principal.filter(|of| of.name == case.measurement) {
-            case.percentiles = percentiles(&of.name, &used);
+        if let Some(measured) = principal.filter(|measured| measured.name == case.measurement) {
+            case.percentiles = percentiles(&measured.name, &used);
         }
         let has_more = case.unit != Quantity::Bytes && first.measurements.len() > 1;
-        let others = first.measurements.iter().filter(|of| has_more && of.name != case.measurement);
-        let others = others.map(|of| Self {
-            operation: of.operation.clone(),
-            measurement: of.name.clone(),
-            percentiles: percentiles(&of.name, &used),
-            ..named.of(Some(&of.name), invocations, &used)
+        let all = first.measurements.iter().filter(|_| has_more);
+        let others = all.filter(|other| other.name != case.measurement).map(|other| Self {
+            operation: other.operation.clone(),
+            measurement: other.name.clone(),
+            percentiles: percentiles(&other.name, &used),
+            ..named.of(Some(&other.name), invocations, &used)
         });
         let others: Vec<Self> = others.collect();
         [vec![case], others].concat()
     }
 
     fn of(&self, which: Option<&str>, invocations: &[&Invocation], used: &[Used]) -> Self {
-        let values: Vec<f64> = used.iter().filter_map(|of| value_of(of.record, which)).collect();
+        let values: Vec<f64> = used.iter().filter_map(|one| value_of(one.record, which)).collect();
         let sorted = sorted(&values);
         let end = |probability| quantile(&sorted, probability);
-        let ended = invocations.iter().filter(|of| !of.interrupted);
+        let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
         Self {
             figure: Estimate::of(&values),
             range: end(0.1).zip(end(0.9)).map(|(low, high)| Interval { low, high }),
-            processes: invocations.iter().map(|of| process(of, which, used)).collect(),
-            error: ended.filter_map(|of| of.error.clone()).next(),
+            processes: invocations.iter().map(|one| process(one, which, used)).collect(),
+            error: ended.filter_map(|invocation| invocation.error.clone()).next(),
             ..self.clone()
         }
     }
@@ -251,13 +251,13 @@ impl Row {
 
     /// The figure as a number; infinite without one.
     pub fn value(&self) -> f64 {
-        self.figure.map_or(f64::INFINITY, |of| of.value)
+        self.figure.map_or(f64::INFINITY, |figure| figure.value)
     }
 
     /// The figures that are used, by round.
     pub fn by_round(&self) -> ByRound {
-        let used = self.processes.iter().filter(|of| of.outcome == ProcessOutcome::Used);
-        used.filter_map(|of| Some((of.round, of.value?))).collect()
+        let used = self.processes.iter().filter(|process| process.outcome == ProcessOutcome::Used);
+        used.filter_map(|process| Some((process.round, process.value?))).collect()
     }
 
     /// The figures that are used.
@@ -267,18 +267,18 @@ impl Row {
 
     /// How many processes had this outcome.
     pub fn count(&self, outcome: ProcessOutcome) -> usize {
-        self.processes.iter().filter(|of| of.outcome == outcome).count()
+        self.processes.iter().filter(|process| process.outcome == outcome).count()
     }
 
     /// How many processes failed, timed out or were refused.
     pub fn failures(&self) -> usize {
         use ProcessOutcome::{Failed, Refused, TimedOut};
-        [Failed, TimedOut, Refused].into_iter().map(|of| self.count(of)).sum()
+        [Failed, TimedOut, Refused].into_iter().map(|outcome| self.count(outcome)).sum()
     }
 }
 
 fn process(invocation: &Invocation, which: Option<&str>, used: &[Used]) -> Process {
-    let is_used = used.iter().any(|of| std::ptr::eq(of.invocation, invocation));
+    let is_used = used.iter().any(|process| std::ptr::eq(process.invocation, invocation));
     let outcome = match invocation.outcome {
         _ if invocation.interrupted => ProcessOutcome::Interrupted,
         Outcome::Measured if is_used => ProcessOutcome::Used,
@@ -295,11 +295,11 @@ fn process(invocation: &Invocation, which: Option<&str>, used: &[Used]) -> Proce
 /// The percentiles of a measurement, if the median process has enough samples: the 99th percentile
 /// of 20 samples is their maximum.
 fn percentiles(name: &str, used: &[Used]) -> Percentiles {
-    let over = |fewest: f64, of: fn(&Measurement) -> u64| {
+    let over = |fewest: f64, percentile: fn(&Measurement) -> u64| {
         let count = median_of(used, |record| Some(record.measurement(name)?.count as f64))?;
         let figure = median_of(used, |record| {
             let sample = record.measurement(name)?;
-            Some(of(sample) as f64 / sample.operations as f64)
+            Some(percentile(sample) as f64 / sample.operations as f64)
         });
         figure.filter(|_| count >= fewest)
     };
@@ -318,8 +318,8 @@ pub fn cpu_ns(record: &Record) -> Option<f64> {
 }
 
 fn switches(record: &Record) -> Option<f64> {
-    let of = record.switches?;
-    Some(of.voluntary_per_operation + of.involuntary_per_operation)
+    let counts = record.switches?;
+    Some(counts.voluntary_per_operation + counts.involuntary_per_operation)
 }
 
 /// The rows of every case of a run, the case's figure first; a case may have no process yet.
@@ -331,12 +331,12 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     let rows = names.map(|name| {
         let invocations = by_name.remove(&**name).unwrap_or_default();
         let known = case_of(manifest, run, name);
-        let record = invocations.iter().find_map(|of| of.record.as_ref());
+        let record = invocations.iter().find_map(|invocation| invocation.record.as_ref());
         let case = known.map_or(name, |case| &case.name);
         let named = Row {
             label: case.clone(),
             case: case.clone(),
-            program: record.map_or(name, |of| &of.program).clone(),
+            program: record.map_or(name, |record| &record.program).clone(),
             parameters: record.map(parameters).unwrap_or_default(),
             kind: known.and_then(|case| case.kind),
             ..Row::default()
@@ -364,7 +364,7 @@ pub fn cases_of(manifest: &Manifest, run: &SavedRun) -> Vec<Row> {
 /// The manifest's case that this run calls `name`.
 pub fn case_of<'a>(manifest: &'a Manifest, run: &SavedRun, name: &str) -> Option<&'a Case> {
     let detail = run.description.details.iter().find(|detail| detail.case == name);
-    let known = detail.and_then(|of| manifest.case_of(&of.program, &of.parameters));
+    let known = detail.and_then(|detail| manifest.case_of(&detail.program, &detail.parameters));
     known.or_else(|| manifest.cases.iter().find(|case| case.name == name))
 }
 
@@ -386,10 +386,11 @@ pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     }
     // A process that inherited something else than the first is another experiment.
     let mut all: Vec<Used> = rounds.into_values().collect();
-    if let Some(first) = all.first().map(|of| of.record) {
-        all.retain(|of| inherited_differently(first, of.record).is_empty());
+    if let Some(first) = all.first().map(|process| process.record) {
+        all.retain(|process| inherited_differently(first, process.record).is_empty());
     }
-    let quiet: Vec<Used> = all.iter().copied().filter(|of| !is_disturbed(of.invocation)).collect();
+    let quiet = all.iter().copied().filter(|process| !is_disturbed(process.invocation));
+    let quiet: Vec<Used> = quiet.collect();
     if quiet.is_empty() { all } else { quiet }
 }
 
@@ -401,13 +402,13 @@ pub fn measured(invocation: &Invocation) -> Option<&Record> {
 
 /// Whether a signal stopped the process or a CPU quota throttled it while it measured.
 fn is_disturbed(invocation: &Invocation) -> bool {
-    let periods = invocation.record.as_ref().and_then(|of| of.interference.throttled_periods);
-    invocation.stopped_ns.unwrap_or(0) > 0 || periods.is_some_and(|[used_up, _]| used_up > 0)
+    let slowed = |record: &Record| record.interference.throttled_periods.unwrap_or([0; 2])[0] > 0;
+    invocation.stopped_ns.unwrap_or(0) > 0 || invocation.record.as_ref().is_some_and(slowed)
 }
 
 /// The median over processes of a figure of their records.
 pub fn median_of(used: &[Used], figure: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
-    median(&used.iter().filter_map(|of| figure(of.record)).collect::<Vec<_>>())
+    median(&used.iter().filter_map(|process| figure(process.record)).collect::<Vec<_>>())
 }
 
 /// How far the kernel's count of CPU time may differ from the wall time of a process that never
@@ -469,7 +470,7 @@ impl Parts {
         let rest = elapsed_ns - all_ns;
         let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
         // On one CPU nothing overlaps; any difference comes from the clocks.
-        let can_overlap = used.iter().any(|of| of.record.affinity.len() != 1);
+        let can_overlap = used.iter().any(|process| process.record.affinity.len() != 1);
         let waiting_ns = rest.max(0.0);
         Some(Self {
             elapsed_ns,
@@ -499,8 +500,8 @@ impl WaitingFor {
     /// what those before it leave.
     fn of(used: &[Used], waiting_ns: f64) -> Option<Self> {
         let mut rest_ns = waiting_ns;
-        let mut explain = |of: fn(&Record) -> Option<f64>| {
-            let explained = median_of(used, of)?.min(rest_ns);
+        let mut explain = |time_ns: fn(&Record) -> Option<f64>| {
+            let explained = median_of(used, time_ns)?.min(rest_ns);
             rest_ns -= explained;
             Some(explained)
         };
@@ -564,10 +565,10 @@ const PARTS: [(&str, Figure); 4] = [
 /// bytes. Empty without sweeps.
 pub fn memory(used: &[Used]) -> Vec<MemoryPart> {
     let sweeps: Vec<&[LedgerPoint]> =
-        used.iter().filter_map(|of| of.record.ledger.as_deref()).collect();
+        used.iter().filter_map(|process| process.record.ledger.as_deref()).collect();
     let mut parts = Vec::new();
-    let mut add = |name: &str, of: &dyn Fn(&[LedgerPoint]) -> Option<f64>| {
-        let slopes: Vec<f64> = sweeps.iter().filter_map(|points| of(points)).collect();
+    let mut add = |name: &str, slope: &dyn Fn(&[LedgerPoint]) -> Option<f64>| {
+        let slopes: Vec<f64> = sweeps.iter().filter_map(|points| slope(points)).collect();
         let part = |bytes_per_task| MemoryPart { name: name.to_owned(), bytes_per_task };
         parts.extend(Estimate::of(&slopes).map(part));
     };
@@ -627,7 +628,7 @@ mod tests {
     }
 
     /// The parts of processes with these sweeps, as whole bytes.
-    fn of(sweeps: [Vec<LedgerPoint>; 2]) -> Vec<(String, i64)> {
+    fn parts_of(sweeps: [Vec<LedgerPoint>; 2]) -> Vec<(String, i64)> {
         let mut run = crate::fixtures::case("memory", [1.0, 1.0]);
         for (invocation, sweep) in run.iter_mut().zip(sweeps) {
             invocation.record.as_mut().unwrap().ledger = Some(sweep);
@@ -649,7 +650,7 @@ mod tests {
             ("= drop of available", 101),
         ];
         assert_eq!(
-            of([sweep(2), sweep(0)]),
+            parts_of([sweep(2), sweep(0)]),
             expected.map(|(name, bytes)| (name.to_owned(), bytes))
         );
     }
@@ -660,7 +661,7 @@ mod tests {
         points[1].page_table_bytes = None;
         assert_eq!(per_task(&points), None);
         let names: Vec<_> =
-            of([points.clone(), points]).into_iter().map(|(name, _)| name).collect();
+            parts_of([points.clone(), points]).into_iter().map(|(name, _)| name).collect();
         assert!(!names.contains(&"= sum".to_owned()) && names.contains(&"slab".to_owned()));
     }
 }

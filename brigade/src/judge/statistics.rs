@@ -77,7 +77,7 @@ impl Estimate {
             false => self.value + (end - self.value) * by,
         };
         let ends =
-            |of: Interval| Interval { low: widen(of.low, of.low), high: widen(of.high, of.low) };
+            |Interval { low, high }| Interval { low: widen(low, low), high: widen(high, low) };
         Self { interval: self.interval.map(ends), ..self }
     }
 
@@ -91,9 +91,9 @@ impl Estimate {
     /// This figure minus `less`, with the intervals combined in the same way.
     pub fn minus(self, less: Self) -> Self {
         let value = self.value - less.value;
-        let interval = self.interval.zip(less.interval).map(|(of, by)| Interval {
-            low: value - (self.value - of.low).hypot(by.high - less.value),
-            high: value + (of.high - self.value).hypot(less.value - by.low),
+        let interval = self.interval.zip(less.interval).map(|(own, by)| Interval {
+            low: value - (self.value - own.low).hypot(by.high - less.value),
+            high: value + (own.high - self.value).hypot(less.value - by.low),
         });
         Self { value, interval, count: self.count.min(less.count) }
     }
@@ -104,9 +104,9 @@ impl Estimate {
     }
 
     /// Applies an increasing function to the figure and both ends.
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
-        let ends = |ends: Interval| Interval { low: of(ends.low), high: of(ends.high) };
-        Self { value: of(self.value), interval: self.interval.map(ends), count: self.count }
+    pub fn map(self, function: impl Fn(f64) -> f64) -> Self {
+        let ends = |ends: Interval| Interval { low: function(ends.low), high: function(ends.high) };
+        Self { value: function(self.value), interval: self.interval.map(ends), count: self.count }
     }
 
     /// Whether there is an interval and `value` lies outside.
@@ -145,9 +145,9 @@ pub fn ratio(
     confidence: f64,
     rounds: Rounds,
 ) -> Option<Estimate> {
-    let logarithms = |of: &ByRound| -> Option<ByRound> {
+    let logarithms = |by_round: &ByRound| -> Option<ByRound> {
         let log = |value: &f64| (*value > 0.0 && value.is_finite()).then(|| value.ln());
-        of.iter().map(|(round, value)| Some((*round, log(value)?))).collect()
+        by_round.iter().map(|(round, value)| Some((*round, log(value)?))).collect()
     };
     let value = (median_of(first)? / median_of(second)?).ln();
     let logs = (logarithms(first)?, logarithms(second)?);
@@ -179,8 +179,8 @@ fn paired(
     Estimate { value, interval, count }
 }
 
-fn median_of(of: &ByRound) -> Option<f64> {
-    median(&of.values().copied().collect::<Vec<_>>())
+fn median_of(by_round: &ByRound) -> Option<f64> {
+    median(&by_round.values().copied().collect::<Vec<_>>())
 }
 
 /// The median of `values`, in their unit; `None` for no values.
@@ -371,17 +371,17 @@ mod tests {
     // are √8 away.
     #[test]
     fn a_quotient_combines_the_intervals_of_both_sides() {
-        let of = |by: f64| {
+        let scaled = |by: f64| {
             let values = [1.0, 2.0, 4.0, 8.0, 16.0].map(|value| value * by);
             Estimate::of_independent(0.9375, &values).unwrap()
         };
-        let found = of(2.0).over(of(1.0)).unwrap();
+        let found = scaled(2.0).over(scaled(1.0)).unwrap();
         let ends = found.interval.unwrap();
         assert_close("value", found.value, 2.0, 1e-9);
         assert_close("low", ends.low.log2(), 1.0 - 8_f64.sqrt(), 1e-9);
         assert_close("high", ends.high.log2(), 1.0 + 8_f64.sqrt(), 1e-9);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Estimate::of(&[bad]).unwrap().over(of(1.0)), None, "{bad}");
+            assert_eq!(Estimate::of(&[bad]).unwrap().over(scaled(1.0)), None, "{bad}");
         }
     }
 
@@ -406,9 +406,9 @@ mod tests {
             assert_close("low", ends.low, value / 4.0, 1e-9);
             assert_close("high", ends.high, value * 4.0, 1e-9);
         }
-        let of = |second: &ByRound| ratio(&first, second, 0.95, Rounds::Dependent);
-        assert_eq!(of(&ByRound::from([(9, 1.0)])).unwrap().interval, None, "no round in common");
-        assert_eq!((of(&rounds(&[0.0; 5])), of(&ByRound::new())), (None, None));
+        let over = |second: &ByRound| ratio(&first, second, 0.95, Rounds::Dependent);
+        assert_eq!(over(&ByRound::from([(9, 1.0)])).unwrap().interval, None, "no round in common");
+        assert_eq!((over(&rounds(&[0.0; 5])), over(&ByRound::new())), (None, None));
         let found = difference(&second, &first).unwrap();
         assert_eq!((found.value, found.count), (35.0, 5));
     }
@@ -438,8 +438,8 @@ mod tests {
 
     /// The share of estimates whose interval contains `truth`.
     fn coverage(truth: f64, mut one: impl FnMut() -> Estimate) -> f64 {
-        let covers = |of: Estimate| {
-            let Interval { low, high } = of.interval.expect("five values or more");
+        let covers = |estimate: Estimate| {
+            let Interval { low, high } = estimate.interval.expect("five values or more");
             // Whole ratios of two modes have rounding errors.
             low <= truth * (1.0 + 1e-9) && truth * (1.0 - 1e-9) <= high
         };
@@ -456,12 +456,12 @@ mod tests {
             let truth = median(&draws(400_000, &mut Rng::with_seed(99), draw)).unwrap();
             for size in [5, 6, 8, 12, 20, 40] {
                 let mut rng = Rng::with_seed((100 * index + size) as u64);
-                let of = |of: fn(&[f64]) -> Estimate, rng: &mut Rng| {
-                    coverage(truth, || of(&draws(size, rng, draw)))
+                let share = |share: fn(&[f64]) -> Estimate, rng: &mut Rng| {
+                    coverage(truth, || share(&draws(size, rng, draw)))
                 };
                 let plain =
-                    of(|values| Estimate::of_independent(CONFIDENCE, values).unwrap(), &mut rng);
-                let wide = of(|values| Estimate::of(values).unwrap(), &mut rng);
+                    share(|values| Estimate::of_independent(CONFIDENCE, values).unwrap(), &mut rng);
+                let wide = share(|values| Estimate::of(values).unwrap(), &mut rng);
                 println!("{shape:<18} n = {size:<3} {plain:.3}, widened {wide:.3}");
                 assert!((0.92..=0.975).contains(&plain), "{shape}, n = {size}: {plain}");
                 assert!(wide > plain, "{shape}, n = {size}: {wide}");

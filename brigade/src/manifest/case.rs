@@ -70,8 +70,7 @@ impl Rule {
 
     fn applies(&self, given: &Pairs) -> bool {
         pairs(self.words.split_whitespace()).iter().all(|(name, value)| {
-            let is_alike = |of: &&(_, _)| of.0 == *name && (value.is_none() || of.1 == *value);
-            given.iter().any(|of| is_alike(&of))
+            given.iter().any(|pair| pair.0 == *name && (value.is_none() || pair.1 == *value))
         })
     }
 }

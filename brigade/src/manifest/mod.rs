@@ -235,11 +235,11 @@ impl Manifest {
 
     /// The cases that rows and plans name, each with its table.
     fn stated(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let blocks = self.screen.iter().flat_map(|of| &of.blocks);
-        let rows = blocks.flat_map(|of| of.rows.iter().map(|row| &row.case).chain([&of.reference]));
+        let blocks = || self.screen.iter().flat_map(|part| &part.blocks);
+        let rows = blocks().flat_map(|block| &block.rows).map(|row| &row.case);
         let sentences = self.sentences.iter().flat_map(SentenceSpec::cases);
         let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
-        (rows.map(|case| ("screen", case)))
+        (rows.chain(blocks().map(|block| &block.reference)).map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
             .chain(of_groups.flat_map(SentenceSpec::cases).map(|case| ("sentences", case)))
             .chain(self.impact.values().flatten().map(|case| ("impact", case)))
@@ -333,7 +333,7 @@ impl Manifest {
         let rows = rows.filter_map(|row| Some([&*row.case, row.other()?]));
         let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
         let sentences = self.sentences.iter().chain(of_groups);
-        let sentences = sentences.map(|of| [&*of.case, &*of.over]);
+        let sentences = sentences.map(|sentence| [&*sentence.case, &*sentence.over]);
         rows.chain(sentences).map(|pair| pair.map(str::to_owned)).collect()
     }
 }
@@ -348,11 +348,11 @@ fn paired(row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
         let [cases, others] = counts;
         return Err(format!("'{}' makes {cases} cases, but the other {others}", row.case));
     }
-    let of = |(at, case): (usize, String)| {
-        let other = |of: &Option<String>| of.as_ref().map(|_| others[at % counts[1]].clone());
+    let spec = |(at, case): (usize, String)| {
+        let other = |given: &Option<String>| given.as_ref().map(|_| others[at % counts[1]].clone());
         FigureSpec { case, over: other(&row.over), minus: other(&row.minus), ..row.clone() }
     };
-    Ok(cases.into_iter().enumerate().map(of).collect())
+    Ok(cases.into_iter().enumerate().map(spec).collect())
 }
 
 /// The nearest folder with a manifest, from the current one up. Nothing in it is executed.

@@ -163,7 +163,7 @@ pub struct SentenceSpec {
 impl SentenceSpec {
     /// All its cases.
     pub fn cases(&self) -> impl Iterator<Item = &String> {
-        let reason = self.reason.iter().flat_map(|of| of.case.iter().chain(&of.over));
+        let reason = self.reason.iter().flat_map(|reason| reason.case.iter().chain(&reason.over));
         [&self.case, &self.over].into_iter().chain(reason)
     }
 }

@@ -63,35 +63,35 @@ impl Environment {
 
     /// Facts in the kernel's files.
     pub fn of_machine(files: &SystemFiles) -> Self {
-        let mut of = Self::topology(files);
+        let mut machine = Self::topology(files);
         for (name, path) in LINES {
-            of.set(name, files.line(path).filter(|line| line != "none"));
+            machine.set(name, files.line(path).filter(|line| line != "none"));
         }
-        if of.get("processor.idle_driver") != Some("haltpoll") {
-            of.facts.remove("processor.idle_poll_ns");
+        if machine.get("processor.idle_driver") != Some("haltpoll") {
+            machine.facts.remove("processor.idle_poll_ns");
         }
-        of.add_processor(files);
+        machine.add_processor(files);
         for (name, value) in boot_parameters(&files.text("proc/cmdline").unwrap_or_default()) {
-            of.set(format!("kernel.boot_parameters.{name}"), Some(value));
+            machine.set(format!("kernel.boot_parameters.{name}"), Some(value));
         }
-        let hugepages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
-        of.set("kernel.transparent_hugepages", hugepages.and_then(|of| chosen(&of, '[', ']')));
-        of.set("kernel.preemption", preemption(files));
-        of.set("kernel.timer_hz", timer_hz(files));
-        of.set("kernel.cpu_group_depth", cpu_group_depth(files));
+        let pages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
+        machine.set("kernel.transparent_hugepages", pages.and_then(|text| chosen(&text, '[', ']')));
+        machine.set("kernel.preemption", preemption(files));
+        machine.set("kernel.timer_hz", timer_hz(files));
+        machine.set("kernel.cpu_group_depth", cpu_group_depth(files));
         let memory = files.text("proc/meminfo");
-        of.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
-        of.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files));
+        machine.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
+        machine.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files));
         // A checksum: the kernel's boot id would identify the machine.
         let boot = files.line("proc/sys/kernel/random/boot_id");
-        of.set("boot", boot.map(|id| format!("{:08x}", crc32fast::hash(id.as_bytes()))));
-        of
+        machine.set("boot", boot.map(|id| format!("{:08x}", crc32fast::hash(id.as_bytes()))));
+        machine
     }
 
     /// The CPUs that this process may use, and the sets of CPUs that share a core, a socket, a
     /// last-level cache or a NUMA node, as the kernel lists them: `0-3;4-7`. Also the caches.
     pub fn topology(files: &SystemFiles) -> Self {
-        let mut of = Self::default();
+        let mut found = Self::default();
         let status = files.text("proc/self/status").unwrap_or_default();
         let allowed = field(&status, "Cpus_allowed_list");
         let cpus = online(files);
@@ -107,12 +107,12 @@ impl Environment {
         let node = |name: String| files.line(&format!("{NODES}/{name}/cpulist"));
         let nodes = files.names(NODES).into_iter().filter_map(node);
 
-        of.set("processor.online_cpus", Some(cpus.len()).filter(|count| *count > 0));
-        of.set("processor.allowed_cpus", allowed.map(|list| numbers(list).len()));
-        of.set("topology.cores", each(&|cpu| line(cpu, "core")));
-        of.set("topology.sockets", each(&|cpu| line(cpu, "package")));
-        of.set("topology.caches", each(&|cpu| Some(caches_of(files, cpu).pop_last()?.sharers)));
-        of.set("topology.nodes", joined(nodes, ";"));
+        found.set("processor.online_cpus", Some(cpus.len()).filter(|count| *count > 0));
+        found.set("processor.allowed_cpus", allowed.map(|list| numbers(list).len()));
+        found.set("topology.cores", each(&|cpu| line(cpu, "core")));
+        found.set("topology.sockets", each(&|cpu| line(cpu, "package")));
+        found.set("topology.caches", each(&|cpu| Some(caches_of(files, cpu).pop_last()?.sharers)));
+        found.set("topology.nodes", joined(nodes, ";"));
         // If CPUs differ, a fact has several values.
         let mut facts = BTreeMap::<String, BTreeSet<String>>::new();
         for Cache { level, holds, size, sharers } in caches {
@@ -122,9 +122,9 @@ impl Environment {
             facts.entry(name).or_default().insert(size);
         }
         for (name, values) in facts {
-            of.set(name, joined(values, ", "));
+            found.set(name, joined(values, ", "));
         }
-        of
+        found
     }
 
     fn add_processor(&mut self, files: &SystemFiles) {
@@ -148,7 +148,7 @@ impl Environment {
         self.set("processor.governor", joined(governors, ", "));
         let folder = format!("{CPUS}/cpu0/cpuidle");
         let state = |state: String| {
-            let file = |of: &str| files.line(&format!("{folder}/{state}/{of}"));
+            let file = |name: &str| files.line(&format!("{folder}/{state}/{name}"));
             let latency = file("latency").map_or(String::new(), |us| format!(" {us} µs"));
             let disabled = if file("disable").as_deref() == Some("1") { " disabled" } else { "" };
             Some(format!("{}{latency}{disabled}", file("name")?))
@@ -176,7 +176,7 @@ impl Environment {
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
             let answer = process::ask(&tool.command, guests, LONGEST_ANSWER).ok();
             let answer = answer.filter(|answer| answer.status.success());
-            let version = answer.map(|of| recordable(&String::from_utf8_lossy(&of.stdout)));
+            let version = answer.map(|answer| recordable(&String::from_utf8_lossy(&answer.stdout)));
             self.set(format!("software.tools.{}", tool.command.join(" ")), version);
         }
         for name in &manifest.measured_crates {
@@ -200,7 +200,7 @@ struct Cache {
 fn caches_of(files: &SystemFiles, cpu: usize) -> BTreeSet<Cache> {
     let folder = format!("{CPUS}/cpu{cpu}/cache");
     let cache = |index: String| {
-        let line = |of| files.line(&format!("{folder}/{index}/{of}"));
+        let line = |name| files.line(&format!("{folder}/{index}/{name}"));
         let holds = line("type")?.to_ascii_lowercase();
         Some(Cache {
             level: line("level")?.parse().ok()?,
@@ -272,11 +272,11 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     let words = command_line.split_whitespace().take_while(|&word| word != "--");
     let parameters = words.map(|word| word.split_once('=').unwrap_or((word, "set")));
     let parameters = parameters.map(|(name, value)| (name.replace('-', "_"), value));
-    let recorded = parameters.filter(|(name, _)| BOOT_PARAMETERS.split(' ').any(|of| of == name));
+    let known = parameters.filter(|(name, _)| BOOT_PARAMETERS.split(' ').any(|word| word == name));
     let is_harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ',' | '-' | '_' | ':');
     let shown = |value: &str| value.len() <= 64 && value.chars().all(is_harmless);
     let value = |value| if shown(value) { value } else { "withheld" }.to_owned();
-    recorded.map(|(name, text)| (name, value(text))).collect()
+    known.map(|(name, text)| (name, value(text))).collect()
 }
 
 /// How deep below the root this process's group for CPU time is; `None` without such a hierarchy.

@@ -212,8 +212,8 @@ fn built(
 
 /// Brigade's folder in the user's cache.
 fn user_cache() -> Option<PathBuf> {
-    let of = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")))?;
+    let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
     Some(home.join("brigade"))
 }
 

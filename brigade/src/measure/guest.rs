@@ -273,7 +273,7 @@ impl Laps {
         if self.tasks == 0 {
             return Err("reports 0 tasks".to_owned());
         }
-        let measurements = self.measurements.iter().map(|taken| taken.measurement(self.tasks));
+        let measurements = self.measurements.iter().map(|samples| samples.measurement(self.tasks));
         let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
         let principal = measurements.first().ok_or("reports no measurement")?;
         let operations = (principal.operations as f64) * principal.count as f64;

@@ -210,8 +210,8 @@ fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()>
     ensure!(found == program, "is a record of '{found}', not of '{program}'");
     let placement = parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
     ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
-    for of in measurements {
-        let Measurement { name, operations, count, mean_ns, min_ns, max_ns, .. } = of;
+    for measurement in measurements {
+        let Measurement { name, operations, count, mean_ns, min_ns, max_ns, .. } = measurement;
         ensure!(
             *count > 0 && *operations > 0,
             "'{name}': has {count} samples of {operations} operations"
@@ -222,7 +222,7 @@ fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()>
             (min - slack..=max + slack).contains(mean_ns),
             "'{name}': its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
         );
-        let (figure, right) = (of.ns_per_operation, mean_ns / *operations as f64);
+        let (figure, right) = (measurement.ns_per_operation, mean_ns / *operations as f64);
         ensure!(
             (figure - right).abs() <= right * ROUNDING,
             "'{name}': its mean over {operations} operations is {right} ns, not {figure}"
@@ -237,10 +237,10 @@ fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()>
 
 /// Verifies that the CPUs of the threads are those of the placement, and did not change.
 fn verify_cpus(record: &Record, placement: &str) -> anyhow::Result<()> {
-    let crossing = record.switches.and_then(|of| of.cross_cpu_share);
+    let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
     let (is_spread, has_several) = (placement == "spread", record.affinity.len() > 1);
     // A runtime places its tasks itself.
-    let are_threads = record.parameters.get("runtime").is_none_or(|of| of == "threads");
+    let are_threads = record.parameters.get("runtime").is_none_or(|runtime| runtime == "threads");
     let is_stuck = is_spread && has_several && are_threads && crossing == Some(0.0);
     ensure!(!is_stuck, "reports the placement 'spread', but no hop between CPUs");
     let stays = placement != "same-cpu" || crossing.is_none_or(|share| share == 0.0);

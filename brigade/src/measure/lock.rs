@@ -59,7 +59,7 @@ fn path() -> PathBuf {
     }
     // By the mode instead of an attempt, so that root and others use the same file.
     let is_for_everyone = |folder: &&str| {
-        fs::metadata(folder).is_ok_and(|of| of.is_dir() && of.permissions().mode() & 0o002 != 0)
+        fs::metadata(folder).is_ok_and(|found| found.is_dir() && found.mode() & 0o002 != 0)
     };
     let folder = FOLDERS.into_iter().find(is_for_everyone);
     folder.map_or_else(std::env::temp_dir, PathBuf::from).join(FILE_NAME)

@@ -126,7 +126,7 @@ fn legend(comparison: &Comparison) -> String {
 /// One sentence per note.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let missing = comparison.not_compared.iter();
-    let missing = missing.map(|of| format!("not compared: {}: {}", of.case, of.reason));
+    let missing = missing.map(|skip| format!("not compared: {}: {}", skip.case, skip.reason));
     let mut notes: Vec<String> = missing.collect();
     let limited = comparison.cases.iter().filter(|case| {
         case.verdict == Verdict::Unresolved && case.ratio.excludes(1.0) && case.earlier.is_some()
@@ -135,9 +135,8 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         let earlier = percent(case.earlier.unwrap_or(1.0) - 1.0);
         format!("{}: runs of one build differed by {earlier}", case.rows[0].label)
     }));
-    let all = |what: &str, of: fn(&Row) -> usize| {
-        let sum =
-            |side: usize| comparison.cases.iter().map(|case| of(&case.rows[side])).sum::<usize>();
+    let all = |what: &str, count: fn(&Row) -> usize| {
+        let sum = |side: usize| comparison.cases.iter().map(|case| count(&case.rows[side])).sum();
         let [first, second]: Pair<usize> = [0, 1].map(sum);
         (first + second > 0)
             .then(|| format!("{what}: {first} of the baseline, {second} of the candidate"))

@@ -28,7 +28,7 @@ pub fn markdown(report: &Report) -> String {
 
 /// Parts of a Markdown page, with a blank line between them.
 pub fn blocks(page: &[Block]) -> String {
-    let shown = page.iter().filter(|of| **of != Block::Plots);
+    let shown = page.iter().filter(|block| **block != Block::Plots);
     let blocks: Vec<String> = shown.map(block).collect();
     blocks.join("\n").replace(NO_BREAK_SPACE, " ")
 }
@@ -98,7 +98,7 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
     for row in report.groups.iter().flat_map(|group| &group.rows) {
         let parameters = Value::from_iter(row.parameters.clone()).to_string();
         let case = (
-            [&report.run.name, &report.run.label, &row.case, &row.program].map(|of| cell(of)),
+            [&report.run.name, &report.run.label, &row.case, &row.program].map(|text| cell(text)),
             &parameters,
             cell(&row.measurement),
         );

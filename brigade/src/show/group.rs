@@ -22,8 +22,8 @@ pub fn cases(rows: &[Row]) -> impl Iterator<Item = &Row> {
 /// The sentences that answer a group's question.
 pub fn group_answers(group: &Group) -> Vec<String> {
     let advice = group.loads.as_ref().and_then(|loads| loads.advice.as_ref()).map(advised);
-    let said = advice.into_iter().chain(group.answers.iter().map(answer));
-    said.chain(predicted(&group.predictions)).collect()
+    let answers = advice.into_iter().chain(group.answers.iter().map(answer));
+    answers.chain(predicted(&group.predictions)).collect()
 }
 
 /// How well hops predict requests.
@@ -56,19 +56,19 @@ fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> S
 }
 
 /// Figures by load, with factors to the cheapest; sorted by the last load.
-pub fn loads_table(of: &Loads) -> Table {
-    let columns = of.loads.iter().map(|load| format!("|>{load}|>×")).collect::<String>();
+pub fn loads_table(loads: &Loads) -> Table {
+    let columns = loads.loads.iter().map(|load| format!("|>{load}|>×")).collect::<String>();
     let mut table = Table::of(&format!("|one acquisition{columns}"));
     let value = |line: &LoadLine, at: usize| {
-        line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |of| of.value)
+        line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |figure| figure.value)
     };
-    let best = |at| of.lines.iter().map(|line| value(line, at)).fold(f64::INFINITY, f64::min);
-    let last = of.loads.len().saturating_sub(1);
-    let mut lines: Vec<&LoadLine> = of.lines.iter().collect();
+    let best = |at| loads.lines.iter().map(|line| value(line, at)).fold(f64::INFINITY, f64::min);
+    let last = loads.loads.len().saturating_sub(1);
+    let mut lines: Vec<&LoadLine> = loads.lines.iter().collect();
     lines.sort_by(|one, other| value(one, last).total_cmp(&value(other, last)));
     for line in lines {
         let mut cells = vec![line.letter.to_string(), line.label.clone()];
-        for at in 0..of.loads.len() {
+        for at in 0..loads.loads.len() {
             let figure = value(line, at);
             cells.extend(match figure.is_finite() {
                 true => [duration(figure), factor(figure / best(at))],
@@ -85,9 +85,9 @@ pub fn parts_on_screen(group: &Group) -> Table {
     let mut table = Table::of("where the time goes|>elapsed|>user|>kernel|>asleep|>waking|>cross");
     for row in cases(&group.rows) {
         let Some(parts) = row.parts else { continue };
-        let of = parts.waiting_for;
+        let why = parts.waiting_for;
         let times = [parts.user_ns, parts.kernel_ns].map(Some);
-        let waits = [of.map(|of| of.idle_ns), of.map(|of| of.waking_ns)];
+        let waits = [why.map(|why| why.idle_ns), why.map(|why| why.waking_ns)];
         let shares = times
             .into_iter()
             .chain(waits)

@@ -54,7 +54,7 @@ pub fn html(report: &Report) -> String {
              </section>\n"
         );
     }
-    let [title, heading] = [&run.name, &title_of_page].map(|of| escape(of));
+    let [title, heading] = [&run.name, &title_of_page].map(|text| escape(text));
     let title = if title == heading { title } else { format!("{heading} {title}") };
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -82,7 +82,7 @@ pub fn html(report: &Report) -> String {
 fn first_screen(report: &Report) -> String {
     let Verdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
-    let [machine, text] = [&machine(&report.run), &text].map(|of| escape(of));
+    let [machine, text] = [&machine(&report.run), &text].map(|text| escape(text));
     let answers = element(&Block::Items(answers(report)));
     let pictures = figures(&plot::screen(&report.screen));
     format!(

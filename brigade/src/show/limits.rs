@@ -52,8 +52,8 @@ pub fn page(report: &LimitsReport, answer: Vec<Block>) -> String {
     page::text(&blocks)
 }
 
-fn of_kind(of: &KindForecast, report: &LimitsReport) -> Vec<Block> {
-    let KindForecast { kind, forecast, memory_bytes } = of;
+fn of_kind(kind: &KindForecast, report: &LimitsReport) -> Vec<Block> {
+    let KindForecast { kind, forecast, memory_bytes } = kind;
     let tasks = description(kind);
     let unknown: Vec<&str> =
         forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref()).collect();
@@ -167,8 +167,8 @@ fn short_name(line: &Line) -> String {
 /// The answer for so many connections and a table of what the run measured; without a run how to
 /// make one.
 pub fn connections(tasks: u64, kinds: &[KindForecast], report: Option<&Report>) -> Vec<Block> {
-    let of = |kind| kinds.iter().find(|of| of.kind == kind);
-    let pair = of(Kind::ThreadTcp).zip(of(Kind::TokioTcp));
+    let find = |kind| kinds.iter().find(|forecast| forecast.kind == kind);
+    let pair = find(Kind::ThreadTcp).zip(find(Kind::TokioTcp));
     let Some((threads, async_tasks)) = pair else { return Vec::new() };
     let pairs = report.map_or_else(Vec::new, pairs);
     let mut page = vec![Block::Paragraph(answer(tasks, threads, async_tasks, &pairs))];
@@ -217,16 +217,17 @@ fn answer(
         Choice::Either => format!("Either: {number} threads fit"),
     };
     let mut but = ", but";
-    if let Some(of) = decision.by_time {
-        let (operation, times) = (&of.thread.operation, factor(of.ratio.value));
+    if let Some(pair) = decision.by_time {
+        let (operation, times) = (&pair.thread.operation, factor(pair.ratio.value));
         text += &format!("{but} a {operation} takes {times} times as long");
         but = ", and";
     }
-    if let Some(of) = decision.by_memory {
-        let bytes = |row: &Row| row.figure.map_or(0.0, |of| of.value) * tasks as f64;
+    if let Some(pair) = decision.by_memory {
+        let bytes = |row: &Row| row.figure.map_or(0.0, |figure| figure.value) * tasks as f64;
         let all = |row: &Row| shown(bytes(row), Quantity::Bytes);
-        text += &format!("{but} they hold {} instead of {}", all(of.thread), all(of.task));
-        text.extend(decision.share.map(|of| format!(", {} of the free memory", small_share(of))));
+        text += &format!("{but} they hold {} instead of {}", all(pair.thread), all(pair.task));
+        let share = decision.share.map(small_share);
+        text.extend(share.map(|share| format!(", {share} of the free memory")));
     }
     text + "."
 }

@@ -40,7 +40,7 @@ pub enum Block {
 pub fn text(page: &[Block]) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
-    for block in page.iter().filter(|of| **of != Block::Plots) {
+    for block in page.iter().filter(|block| **block != Block::Plots) {
         let follows = match block {
             Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
             Block::Heading(..) => true,
@@ -52,7 +52,7 @@ pub fn text(page: &[Block]) -> String {
         }
         text += &match block {
             Block::Heading(_, text) | Block::Paragraph(text) => lines(&terminal::line(text)),
-            Block::Items(items) => items.iter().map(|of| item(&terminal::line(of))).collect(),
+            Block::Items(items) => items.iter().map(|text| item(&terminal::line(text))).collect(),
             Block::Table(table) => table.text(),
             Block::Code(code) => code.clone(),
             Block::Plots => String::new(),
@@ -76,8 +76,8 @@ impl Table {
     pub fn of(headings: &str) -> Self {
         let headings = || headings.split('|');
         Self {
-            headings: headings().map(|of| of.trim_start_matches('>').to_owned()).collect(),
-            right: headings().map(|of| of.starts_with('>')).collect(),
+            headings: headings().map(|text| text.trim_start_matches('>').to_owned()).collect(),
+            right: headings().map(|text| text.starts_with('>')).collect(),
             rows: Vec::new(),
         }
     }

@@ -30,11 +30,11 @@ pub fn picture(report: &Report) -> Option<String> {
     let parts: Vec<&Part> = report.screen.iter().filter(|part| rows(part).count() > 0).collect();
     // The first part fills a column, the others share one.
     let [left, right] = [&parts[..parts.len().min(1)], parts.get(1..).unwrap_or_default()];
-    let row = [left, right].map(height_of_rows).into_iter().fold(ROW, f64::min);
+    let height = [left, right].map(height_of_rows).into_iter().fold(ROW, f64::min);
     let width = (SIZE[0] - 2.0 * MARGIN - BETWEEN) / 2.0;
     let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
     let columns = columns
-        .map(|(parts, x)| placed(&column(parts, row, width), [x, TOP], [width, BOTTOM - TOP]));
+        .map(|(parts, x)| placed(&column(parts, height, width), [x, TOP], [width, BOTTOM - TOP]));
     parts.first()?;
     let title = finding(report).unwrap_or_else(|| TITLE.to_owned());
     let legend =
@@ -69,11 +69,11 @@ fn height_of_rows(parts: &[&Part]) -> f64 {
 }
 
 /// Parts below one another, with rows of this height.
-fn column(parts: &[&Part], row: f64, width: f64) -> String {
+fn column(parts: &[&Part], height: f64, width: f64) -> String {
     let (mut body, mut y) = (String::new(), 0.0);
     for part in parts {
         let ends = rows(part).filter_map(|row| row.range);
-        let Some(scale) = Scale::of(ends.flat_map(|of| [of.low, of.high])) else { continue };
+        let Some(scale) = Scale::of(ends.flat_map(|span| [span.low, span.high])) else { continue };
         body += &text(0.0, y + 18.0, Anchor::Start, "head", &part.heading);
         body += &text(1.0, y + 18.0, Anchor::End, "axis", &part.of);
         y += HEADING - 12.0;
@@ -84,10 +84,10 @@ fn column(parts: &[&Part], row: f64, width: f64) -> String {
             }
             let mut rows: Vec<&Row> = measured(block).collect();
             rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
-            for of in rows {
-                let is_reference = of.case == block.reference;
-                body += &line_of(of, is_reference, &scale, y, row);
-                y += row;
+            for row in rows {
+                let is_reference = row.case == block.reference;
+                body += &line_of(row, is_reference, &scale, y, height);
+                y += height;
             }
         }
         y += 12.0;
@@ -99,8 +99,8 @@ fn column(parts: &[&Part], row: f64, width: f64) -> String {
 fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
     let times = match row.factor {
         _ if is_reference => "1".to_owned(),
-        Some(of) if of.value < 0.0995 => factor(of.value),
-        Some(of) => format!("{}×", factor(of.value)),
+        Some(ratio) if ratio.value < 0.0995 => factor(ratio.value),
+        Some(ratio) => format!("{}×", factor(ratio.value)),
         None => String::new(),
     };
     let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
@@ -120,8 +120,8 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
 fn finding(report: &Report) -> Option<String> {
     let blocks = report.screen.iter().flat_map(|part| &part.blocks);
     blocks.into_iter().find_map(|block| {
-        let of = |kind| measured(block).find(|row| row.kind == Some(kind));
-        let thread = of(TaskKind::Thread)?;
+        let find = |kind| measured(block).find(|row| row.kind == Some(kind));
+        let thread = find(TaskKind::Thread)?;
         let factor_of = thread.factor?;
         let reference = measured(block).find(|row| row.case == block.reference)?;
         let [_, name, _] = marks_of(Some(reference.kind?));

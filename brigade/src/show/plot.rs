@@ -36,9 +36,9 @@ const MEMORY: [[&str; 2]; 4] =
 
 /// The value of a row and the ends of its interval.
 fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
-    row.figure.into_iter().flat_map(|of| {
-        let ends = of.interval.map(|ends| [ends.low, ends.high]);
-        ends.into_iter().flatten().chain([of.value])
+    row.figure.into_iter().flat_map(|figure| {
+        let ends = figure.interval.map(|ends| [ends.low, ends.high]);
+        ends.into_iter().flatten().chain([figure.value])
     })
 }
 
@@ -51,11 +51,11 @@ fn label(row: &Row, y: f64, value: f64) -> String {
 
 /// The parts of the first screen, each as dots.
 pub fn screen(parts: &[Part]) -> Vec<Picture> {
-    let of = |part: &Part| {
-        let blocks = part.blocks.iter().map(|of| (&*of.name, of.rows.iter().collect()));
+    let picture = |part: &Part| {
+        let blocks = part.blocks.iter().map(|block| (&*block.name, block.rows.iter().collect()));
         dots(&part.heading, &part.of, &blocks.collect::<Vec<_>>())
     };
-    parts.iter().filter_map(of).collect()
+    parts.iter().filter_map(picture).collect()
 }
 
 /// The pictures of a group.
@@ -83,10 +83,10 @@ pub fn group(group: &Group) -> Vec<Picture> {
 }
 
 /// Rows on a logarithmic axis, in named blocks: all processes, the median and its interval.
-fn dots(title: &str, of: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> {
+fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> {
     let rows = || blocks.iter().flat_map(|(_, rows)| rows.iter().copied());
     let scale = Scale::of(rows().flat_map(|row| row.values().into_iter().chain(extent(row))))?;
-    let top = if of.is_empty() { 40.0 } else { 58.0 };
+    let top = if what.is_empty() { 40.0 } else { 58.0 };
     let (mut marks, mut y) = (String::new(), top);
     for (name, rows) in blocks {
         if !name.is_empty() {
@@ -112,8 +112,8 @@ fn dots(title: &str, of: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> 
             y += LABEL + LANE + GAP;
         }
     }
-    let mut body =
-        text(0.0, 14.0, Anchor::Start, "head", title) + &text(0.0, 32.0, Anchor::Start, "axis", of);
+    let mut body = text(0.0, 14.0, Anchor::Start, "head", title);
+    body += &text(0.0, 32.0, Anchor::Start, "axis", what);
     let unit = rows().next()?.unit;
     for tick in scale.ticks() {
         let at = scale.share(*tick);
@@ -129,7 +129,7 @@ fn dots(title: &str, of: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> 
     let legend =
         KINDS.iter().filter(has).map(|(_, [class, words, _])| (*class, (*words).to_owned()));
     Some(Picture {
-        title: format!("{title} {of}"),
+        title: format!("{title} {what}"),
         description: "Logarithmic. Pale dots are processes; a dot is their median, a stroke its 95 % interval.".to_owned(),
         legend: legend.collect(),
         height: y,
@@ -144,7 +144,7 @@ type Bar<'a> = (&'a Row, f64, Vec<f64>);
 fn time(row: &Row) -> Option<Bar<'_>> {
     let parts = row.parts?;
     let [rest, idle, waking, queued] = match parts.waiting_for {
-        Some(of) => [of.stolen_ns + of.rest_ns, of.idle_ns, of.waking_ns, of.queued_ns],
+        Some(why) => [why.stolen_ns + why.rest_ns, why.idle_ns, why.waking_ns, why.queued_ns],
         None => [parts.waiting_ns, 0.0, 0.0, 0.0],
     };
     let sizes = vec![parts.user_ns, parts.kernel_ns, rest, idle, waking, queued];
@@ -199,7 +199,7 @@ type Line<'a> = Vec<(f64, &'a Row)>;
 /// A curve for each number, such as the number of tasks, in which at least three cases differ.
 fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
     let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
-    let of = |name: &String| {
+    let picture = |name: &String| {
         let mut lines = BTreeMap::<String, Line>::new();
         for row in rows {
             let number = row.parameters.get(name).and_then(Value::as_f64);
@@ -212,7 +212,7 @@ fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
         lines.iter_mut().for_each(|line| line.sort_by(|(one, _), (other, _)| one.total_cmp(other)));
         curve(name, &lines, named)
     };
-    names.into_iter().filter_map(of).collect()
+    names.into_iter().filter_map(picture).collect()
 }
 
 /// A label without this parameter.
@@ -243,8 +243,8 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
         "working_set" => "working set, in bytes".to_owned(),
         count => count.replace('_', " "),
     };
-    let of = if unit == Quantity::Ratio { "Ratio of times" } else { "Time of one operation" };
-    let title = format!("{of} by {what}");
+    let figure = if unit == Quantity::Ratio { "Ratio of times" } else { "Time of one operation" };
+    let title = format!("{figure} by {what}");
     let mut body = text(0.0, 14.0, Anchor::Start, "head", &title);
     for ns in times.ticks() {
         body += &line((0.0, down(*ns)), (0.94, down(*ns)), "grid");
@@ -257,27 +257,27 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
         body += &text(across(*number), bottom + 15.0, Anchor::Middle, "axis", &brief(*number));
     }
     let ends: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
-    let at = |row: &Row| row.figure.map_or(bottom, |of| down(of.value));
+    let at = |row: &Row| row.figure.map_or(bottom, |figure| down(figure.value));
     let letters = apart(&ends.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [TOP, bottom]);
     let names = ends.iter().map(|row| {
-        let sides = [Some(&row.label), row.other.as_ref().map(|of| &of.label)];
+        let sides = [Some(&row.label), row.other.as_ref().map(|other| &other.label)];
         let sides = sides.into_iter().flatten().map(|label| without(label, parameter));
         sides.collect::<Vec<_>>().join(" / ")
     });
     let mut legend = Vec::new();
-    for (index, (of, name)) in lines.iter().zip(names).enumerate() {
+    for (index, (points, name)) in lines.iter().zip(names).enumerate() {
         // Those of a table are the same in every run.
-        let of_table = named
-            .and_then(|of| of.lines.iter().find(|line| line.cases.contains(&ends[index].case)));
+        let mut of_tables = named.into_iter().flat_map(|loads| &loads.lines);
+        let of_table = of_tables.find(|line| line.cases.contains(&ends[index].case));
         let own = char::from(b'A' + (index % 26) as u8);
-        let (letter, name) = of_table.map_or((own, name), |of| (of.letter, of.label.clone()));
+        let (letter, name) = of_table.map_or((own, name), |line| (line.letter, line.label.clone()));
         let letter = letter.to_string();
         let places: Vec<(f64, f64)> =
-            of.iter().map(|(number, row)| (across(*number), at(row))).collect();
+            points.iter().map(|(number, row)| (across(*number), at(row))).collect();
         let mut elements: String =
             places.array_windows().map(|[one, next]| line(*one, *next, "curve")).collect();
-        for ((number, row), (x, y)) in of.iter().zip(&places) {
-            if let Some(ends) = row.figure.and_then(|of| of.interval) {
+        for ((number, row), (x, y)) in points.iter().zip(&places) {
+            if let Some(ends) = row.figure.and_then(|figure| figure.interval) {
                 elements += &line((*x, down(ends.low)), (*x, down(ends.high)), "cover");
             }
             let words = format!("{name}: {} at {}", estimated(row), brief(*number));
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_ratio_names_both_sides_and_no_work_is_left_of_the_axis() {
-        let of = |work: &str| {
+        let comparison = |work: &str| {
             let mut row = row(&format!("a{work}"), 1, 0.9);
             let number = work.rsplit(' ').find_map(|word| word.parse::<u64>().ok());
             row.parameters =
@@ -365,7 +365,7 @@ mod tests {
             let other = Some(Other { label: format!("b{work}"), case: String::new() });
             Row { unit: Quantity::Ratio, other, ..row }
         };
-        let comparisons = ["", " --work 10", " --work 1000"].map(of).to_vec();
+        let comparisons = ["", " --work 10", " --work 1000"].map(comparison).to_vec();
         let [picture] = &group(&Group { comparisons, ..Group::default() })[..] else {
             panic!("one")
         };
@@ -377,8 +377,8 @@ mod tests {
     #[test]
     fn a_bar_is_as_long_as_its_parts() {
         let row = row("a", 1, 10.0);
-        let of = |user| (&row, 10.0, vec![user, 2.0, 1.0, 0.0, 0.0, 0.0]);
-        let picture = bars("", &TIME, vec![of(7.0), of(17.0)]).unwrap();
+        let bar = |user| (&row, 10.0, vec![user, 2.0, 1.0, 0.0, 0.0, 0.0]);
+        let picture = bars("", &TIME, vec![bar(7.0), bar(17.0)]).unwrap();
         let ends: Vec<&str> = picture.body.split("class=\"total\" x1=\"").skip(1).collect();
         assert!(ends.iter().all(|end| end.starts_with("50%")), "{picture:?}");
         assert_eq!((picture.body.matches("<rect").count(), picture.legend.len()), (12, 3));

@@ -61,13 +61,13 @@ pub fn brief(value: f64) -> String {
 }
 
 /// An estimate with its interval in the same unit, such as `1.79 µs [1.77, 1.81]`.
-pub fn estimate(of: &Estimate, quantity: Quantity) -> String {
-    let unit = Unit::of(of.value, quantity);
+pub fn estimate(estimate: &Estimate, quantity: Quantity) -> String {
+    let unit = Unit::of(estimate.value, quantity);
     let (value, show): (_, &dyn Fn(f64) -> String) = match quantity {
-        Quantity::Ratio => (times(of.value), &factor),
-        _ => (shown(of.value, quantity), &|end| unit.show(end)),
+        Quantity::Ratio => (times(estimate.value), &factor),
+        _ => (shown(estimate.value, quantity), &|end| unit.show(end)),
     };
-    let ends = of.interval.map_or(ABSENT.to_owned(), |ends| {
+    let ends = estimate.interval.map_or(ABSENT.to_owned(), |ends| {
         format!("{},{NO_BREAK_SPACE}{}", show(ends.low), show(ends.high))
     });
     format!("{value}{NO_BREAK_SPACE}[{ends}]")
@@ -82,9 +82,9 @@ pub fn percent(share: f64) -> String {
 /// A share of 0 to 1 as a percentage, with a decimal below a tenth, such as `1.4 %`.
 pub fn small_share(share: f64) -> String {
     match share * 100.0 {
-        of if of >= 9.95 => percent(share),
-        of if of < 0.05 => format!("less than 0.1{NO_BREAK_SPACE}%"),
-        of => format!("{of:.1}{NO_BREAK_SPACE}%"),
+        value if value >= 9.95 => percent(share),
+        value if value < 0.05 => format!("less than 0.1{NO_BREAK_SPACE}%"),
+        value => format!("{value:.1}{NO_BREAK_SPACE}%"),
     }
 }
 
@@ -132,13 +132,13 @@ pub fn times(ratio: f64) -> String {
 
 /// A range in one unit, such as `5.25–6.06 ns`, or in two if it spans several powers of ten, such as
 /// `5.3ns–1.2µs`.
-pub fn range(of: Interval, quantity: Quantity) -> String {
-    let unit = Unit::of(of.high, quantity);
-    if of.low.abs() < 0.1 * unit.size && Unit::of(of.low, quantity) != unit {
-        let ends = [of.low, of.high].map(|end| brief_ticks(end, quantity));
+pub fn range(ends: Interval, quantity: Quantity) -> String {
+    let unit = Unit::of(ends.high, quantity);
+    if ends.low.abs() < 0.1 * unit.size && Unit::of(ends.low, quantity) != unit {
+        let ends = [ends.low, ends.high].map(|end| brief_ticks(end, quantity));
         return ends.join("–").replace(NO_BREAK_SPACE, "");
     }
-    format!("{}–{}{NO_BREAK_SPACE}{}", unit.show(of.low), unit.show(of.high), unit.symbol)
+    format!("{}–{}{NO_BREAK_SPACE}{}", unit.show(ends.low), unit.show(ends.high), unit.symbol)
 }
 
 /// The end of an axis with two significant digits, such as `20 µs`.
@@ -152,7 +152,7 @@ pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
 
 /// A figure without its interval.
 pub fn figure(row: &Row) -> String {
-    row.figure.map_or(ABSENT.to_owned(), |of| shown(of.value, row.unit))
+    row.figure.map_or(ABSENT.to_owned(), |figure| shown(figure.value, row.unit))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::Prediction;
 use crate::judge::report::{Group, Part, Report, RunSummary};
-use crate::judge::row::{ProcessOutcome, Quantity, Row};
+use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
 
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
@@ -28,8 +28,8 @@ pub fn page(report: &Report) -> Vec<Block> {
     let mut page =
         vec![Block::Paragraph(machine(run)), Block::Paragraph(format!("{word}: {text}"))];
     page.extend(next_run(run).map(Block::Paragraph));
-    let said = answers(report);
-    page.extend((!said.is_empty()).then_some(Block::Items(said)));
+    let answers = answers(report);
+    page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
     page.extend(report.screen.iter().flat_map(part));
     page.extend(below(report));
     page
@@ -60,7 +60,7 @@ fn part(part: &Part) -> Vec<Block> {
                 "" => row.label.clone(),
                 name => format!("{}, {name}", row.label),
             };
-            let spread = row.range.map_or(ABSENT.to_owned(), |of| range(of, row.unit));
+            let spread = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
             table.push(vec![label, estimated(row), spread, factor, count(row)]);
         }
     }
@@ -91,16 +91,16 @@ fn times(group: &Group) -> Table {
         let name = if row.case == before { String::new() } else { row.label.clone() };
         let operation =
             if row.measurement == "iteration" { &row.operation } else { &row.measurement };
-        let unit = Unit::of(row.figure.map_or(0.0, |of| of.value), Quantity::Nanoseconds);
+        let unit = Unit::of(row.figure.map_or(0.0, |figure| figure.value), Quantity::Nanoseconds);
         let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
-        let of = row.percentiles;
+        let Percentiles { p50, p90, p99, p999 } = row.percentiles;
         let mut cells = vec![name, operation.clone(), estimated(row)];
         cells.extend(match group.tails {
-            true => [of.p50, of.p90, of.p99, of.p999].map(time).to_vec(),
+            true => [p50, p90, p99, p999].map(time).to_vec(),
             false => vec![
-                row.range.map_or(ABSENT.to_owned(), |of| range(of, row.unit)),
-                time(of.p50),
-                time(of.p99),
+                row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit)),
+                time(p50),
+                time(p99),
                 time(row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds)),
                 row.switches.map_or(ABSENT.to_owned(), three_digits),
             ],
@@ -115,12 +115,12 @@ fn times(group: &Group) -> Table {
 /// The number of processes used, marked if others were disturbed.
 fn count(row: &Row) -> String {
     let mark = if row.count(ProcessOutcome::Disturbed) > 0 { "~" } else { "" };
-    format!("{}{mark}", row.figure.map_or(0, |of| of.count))
+    format!("{}{mark}", row.figure.map_or(0, |figure| figure.count))
 }
 
 /// A row's figure with its interval.
 pub fn estimated(row: &Row) -> String {
-    row.figure.as_ref().map_or(ABSENT.to_owned(), |of| estimate(of, row.unit))
+    row.figure.as_ref().map_or(ABSENT.to_owned(), |figure| estimate(figure, row.unit))
 }
 
 /// A group's comparisons: one case over another, or minus it.
@@ -130,7 +130,7 @@ pub fn comparisons(group: &Group) -> Table {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
         let name = format!("{} {sign} {}", row.label, other.label);
-        let n = row.figure.map_or(0, |of| of.count).to_string();
+        let n = row.figure.map_or(0, |figure| figure.count).to_string();
         table.push(vec![name, estimated(row), n]);
     }
     table
@@ -144,7 +144,7 @@ fn predictions(group: &Group) -> Table {
         let ends = ratio.interval.map(|ends| format!("[{}, {}]", off(ends.low), off(ends.high)));
         let off = format!("{} {}", off(ratio.value), ends.unwrap_or(ABSENT.to_owned()));
         let [measured, predicted] =
-            [measured, predicted].map(|of| estimate(of, Quantity::Nanoseconds));
+            [measured, predicted].map(|figure| estimate(figure, Quantity::Nanoseconds));
         table.push(vec![case.clone(), measured, predicted, off, ratio.count.to_string()]);
     }
     table
@@ -166,8 +166,8 @@ fn parts(group: &Group) -> Table {
             shown => shown,
         };
         let reason = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), time);
-        let share = |of: Option<f64>, show: fn(f64) -> String| of.map_or(ABSENT.to_owned(), show);
-        let of = parts.waiting_for;
+        let share = |part: Option<f64>, show: fn(f64) -> String| part.map_or(ABSENT.into(), show);
+        let why = parts.waiting_for;
         table.push(vec![
             row.label.clone(),
             unit.symbol.to_owned(),
@@ -175,9 +175,9 @@ fn parts(group: &Group) -> Table {
             ticked(parts.user_ns),
             ticked(parts.kernel_ns),
             time(parts.waiting_ns),
-            reason(of.map(|of| of.idle_ns)),
-            reason(of.map(|of| of.waking_ns)),
-            reason(of.map(|of| of.queued_ns)),
+            reason(why.map(|why| why.idle_ns)),
+            reason(why.map(|why| why.waking_ns)),
+            reason(why.map(|why| why.queued_ns)),
             time(parts.overlap_ns),
             share(parts.crossing_share, percent),
             share(parts.idle_entries, three_digits),
@@ -207,7 +207,7 @@ fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for row in report.groups.iter().flat_map(|group| cases(&group.rows)) {
         let counts = [(Failed, "failed"), (TimedOut, "timed out"), (Refused, "were refused")];
-        let counts = counts.map(|(of, words)| (row.count(of), words));
+        let counts = counts.map(|(outcome, words)| (row.count(outcome), words));
         let failed = counts.iter().filter(|(count, _)| *count > 0);
         let failed: Vec<String> = failed.map(|(count, words)| format!("{count} {words}")).collect();
         if !failed.is_empty() {
@@ -220,15 +220,15 @@ fn notes(report: &Report) -> Vec<String> {
             notes.push(format!("{}: {disturbed} {why}", row.label));
         }
     }
-    notes
-        .extend(report.run.skipped.iter().map(|of| format!("{}: skipped: {}", of.case, of.reason)));
+    let skipped = report.run.skipped.iter();
+    notes.extend(skipped.map(|skip| format!("{}: skipped: {}", skip.case, skip.reason)));
     notes
 }
 
 /// How long the run was, and how to repeat it.
 fn extent(run: &RunSummary) -> String {
     let progress = &run.progress;
-    let of = progress.planned.map_or(String::new(), |of| format!(" of {of}"));
+    let planned = progress.planned.map_or(String::new(), |planned| format!(" of {planned}"));
     let what =
         progress.side.as_ref().map_or(String::new(), |side| format!(", {side} of a comparison"));
     let command = match run.command.is_empty() {
@@ -236,7 +236,7 @@ fn extent(run: &RunSummary) -> String {
         false => format!(": {}", run.command.join(" ")),
     };
     format!(
-        "{} invocations, {}{of} rounds{what}, seed {}, Brigade {}{command}",
+        "{} invocations, {}{planned} rounds{what}, seed {}, Brigade {}{command}",
         progress.ended, progress.rounds, run.seed, run.version
     )
 }

@@ -60,24 +60,24 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     }
     let parts = report.screen.iter().filter(|_| !explains);
     text.extend(parts.map(|part| of_part(part, colours)));
-    let mut said = not_measured(report);
-    let taken = [&text, &end, &said].map(|of| of.lines().count()).iter().sum::<usize>() + 1;
-    let mut room = MOST_LINES.saturating_sub(taken);
+    let mut below = not_measured(report);
+    let used = [&text, &end, &below].map(|part| part.lines().count()).iter().sum::<usize>() + 1;
+    let mut room = MOST_LINES.saturating_sub(used);
     let own = match &report.groups[..] {
         [only] if !explains && !report.screen.is_empty() => group_answers(only),
         _ => Vec::new(),
     };
     let answers = own.into_iter().chain(report.answers.iter().map(answer)).take(MOST_ANSWERS);
-    for line in answers.map(|of| lines(&terminal::line(&of))) {
+    for line in answers.map(|text| lines(&terminal::line(&text))) {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
-            said += &line;
+            below += &line;
         }
     }
-    if !said.is_empty() || !next_run.is_empty() {
-        said.insert(0, '\n');
+    if !below.is_empty() || !next_run.is_empty() {
+        below.insert(0, '\n');
     }
-    (text + &said + &end).replace(NO_BREAK_SPACE, " ")
+    (text + &below + &end).replace(NO_BREAK_SPACE, " ")
 }
 
 fn head(report: &Report, colours: bool) -> String {
@@ -96,21 +96,21 @@ fn head(report: &Report, colours: bool) -> String {
 }
 
 /// How many rounds are done, and while the run goes on a bar of its time.
-fn rounds(of: &RunProgress) -> String {
-    let about = f64::from(of.rounds) / of.share;
-    let planned = match of.planned {
-        _ if of.is_complete => String::new(),
+fn rounds(run: &RunProgress) -> String {
+    let about = f64::from(run.rounds) / run.share;
+    let planned = match run.planned {
+        _ if run.is_complete => String::new(),
         Some(planned) => format!(" of {planned}"),
-        None if of.rounds >= FEWEST_ROUNDS && about.is_finite() => format!(" of about {about:.0}"),
+        None if run.rounds >= FEWEST_ROUNDS && about.is_finite() => format!(" of about {about:.0}"),
         None => String::new(),
     };
-    let plural = if of.rounds == 1 && planned.is_empty() { "" } else { "s" };
-    let rounds = format!("after {}{planned} round{plural}", of.rounds);
-    let Some(left) = of.seconds_left else { return rounds };
-    let done = (of.share * BAR as f64) as usize;
+    let plural = if run.rounds == 1 && planned.is_empty() { "" } else { "s" };
+    let rounds = format!("after {}{planned} round{plural}", run.rounds);
+    let Some(left) = run.seconds_left else { return rounds };
+    let done = (run.share * BAR as f64) as usize;
     let bar = "▓".repeat(done) + &"░".repeat(BAR - done);
-    let left = match of.planned {
-        _ if of.share + left > 0.0 => clock(left) + " left",
+    let left = match run.planned {
+        _ if run.share + left > 0.0 => clock(left) + " left",
         // Before the first process of a number of rounds nobody knows.
         Some(_) => String::new(),
         None => BUILDING.to_owned(),
@@ -135,7 +135,7 @@ fn not_measured(report: &Report) -> String {
     let rows = report.groups.iter().flat_map(|group| &group.rows);
     let failed = rows.filter(|row| row.figure.is_none());
     let failed = failed.filter_map(|row| Some((&row.case, row.error.as_ref()?)));
-    let skipped = report.run.skipped.iter().map(|of| (&of.case, &of.reason));
+    let skipped = report.run.skipped.iter().map(|skipped| (&skipped.case, &skipped.reason));
     let all: BTreeMap<_, _> = skipped.chain(failed).collect();
     let Some((case, reason)) = all.first_key_value() else { return String::new() };
     let more = match all.len() {
@@ -170,14 +170,15 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     }
     let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    let said: String = group_answers(group).iter().map(|of| lines(&terminal::line(of))).collect();
+    let answers = group_answers(group).into_iter();
+    let answer: String = answers.map(|text| lines(&terminal::line(&text))).collect();
     let mut table = match &group.loads {
         Some(loads) => loads_table(loads).text(),
         None if group.parts => parts_on_screen(group).text(),
         None => String::new(),
     };
     let question = lines(&terminal::line(&group.question));
-    let whole = format!("\n{question}{said}\n{table}\n{note}");
+    let whole = format!("\n{question}{answer}\n{table}\n{note}");
     let fits = whole.lines().count() <= room;
     if group.loads.is_some() && fits {
         return whole;
@@ -186,13 +187,13 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     if !fits {
         table.clear();
     }
-    let below = note.lines().count() + said.lines().count() + table.lines().count();
+    let below = note.lines().count() + answer.lines().count() + table.lines().count();
     let room = room.saturating_sub(4 + below).max(2);
     let axis = axis(&rows);
-    let mut text = format!("\n{question}{said}");
+    let mut text = format!("\n{question}{answer}");
     text += &heading("", axis.as_ref(), &rows);
     let shown_row = |row: &&Row| {
-        let by = row.figure.map_or(String::new(), |of| factor(of.value / cheapest));
+        let by = row.figure.map_or(String::new(), |figure| factor(figure.value / cheapest));
         line(row, &by, axis.as_ref(), colours)
     };
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
@@ -233,7 +234,7 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
 fn line(row: &Row, factor: &str, axis: Option<&Scale>, colours: bool) -> String {
     let label = terminal::line(&row.label);
     let median = figure(row);
-    let range = row.range.map_or(String::new(), |of| range(of, row.unit));
+    let range = row.range.map_or(String::new(), |ends| range(ends, row.unit));
     let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
     let strip = paint(colours, marks_of(row.kind)[2], &strip);
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
@@ -247,7 +248,7 @@ fn line(row: &Row, factor: &str, axis: Option<&Scale>, colours: bool) -> String 
 /// The axis on which the strips of these rows lie.
 fn axis(rows: &[&Row]) -> Option<Scale> {
     let ranges = rows.iter().filter_map(|row| row.range).filter(|range| range.low > 0.0);
-    Scale::tight(ranges.flat_map(|of| [of.low, of.high]))
+    Scale::tight(ranges.flat_map(|range| [range.low, range.high]))
 }
 
 /// How many of these values lie where.
@@ -281,8 +282,8 @@ fn end(report: &Report, folder: &str) -> String {
             format!("next: brigade run --resume {folder}\n")
         }
         Some(NextRun { group, question, seconds }) => {
-            let of = format!("next: brigade run {group} ({} min): {question}", clock(*seconds));
-            lines(&terminal::line(&of))
+            let text = format!("next: brigade run {group} ({} min): {question}", clock(*seconds));
+            lines(&terminal::line(&text))
         }
         None => String::new(),
     };
@@ -340,7 +341,7 @@ mod tests {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             [number, unit] => {
-                let unit = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |of| of.1);
+                let unit = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |pair| pair.1);
                 number.parse::<f64>().unwrap() * if words[1] == "s" { 1e9 } else { unit }
             }
             _ => match text.trim().split_once('/') {
@@ -352,9 +353,9 @@ mod tests {
 
     /// Checks what is printed of a run, on the screen and in full.
     fn check(report: &Report) {
-        let is_clear = |of: &Answer| of.ratio.interval.is_some_and(|ends| ends.low >= 1.2);
+        let is_clear = |answer: &Answer| answer.ratio.interval.is_some_and(|ends| ends.low >= 1.2);
         assert!(report.answers.iter().all(is_clear), "{:?}", report.answers);
-        let is_ordered = |of: Repeat| of.half <= of.tenth && of.tenth <= of.worst;
+        let is_ordered = |Repeat { half, tenth, worst, .. }| half <= tenth && tenth <= worst;
         assert!(report.run.repeat.is_none_or(is_ordered), "{:?}", report.run.repeat);
         let text = screen(report, "results/run-1", false);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
@@ -386,7 +387,7 @@ mod tests {
                 let text: String = line.chars().skip(from).take(columns).collect();
                 (![ABSENT, ""].contains(&text.trim())).then_some(text)
             };
-            let median = |row: &Row| column(row, LABEL, MEDIAN).map(|of| parsed(&of));
+            let median = |row: &Row| column(row, LABEL, MEDIAN).map(|text| parsed(&text));
             let reference = block.rows.iter().find(|row| row.case == block.reference);
             let Some(reference) = reference.and_then(median) else { continue };
             for row in &block.rows {

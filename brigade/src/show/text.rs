@@ -11,9 +11,9 @@ use crate::judge::statistics::Interval;
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
     let Impact { used, prices: Prices { run, disturbed, costs }, kinds, share, matters } = impact;
-    let range = |of: &Interval| match [of.low, of.high].map(small_share) {
+    let range = |ends: &Interval| match [ends.low, ends.high].map(small_share) {
         [low, high] if low == high => high,
-        _ if of.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
+        _ if ends.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
         [low, high] => format!("{low} to {high}"),
     };
     let takes = format!("its switches take {} of its time.", range(share));
@@ -31,17 +31,17 @@ pub fn impact(impact: &Impact) -> String {
         text += &lines("If its threads take turns, keep them on one CPU: taskset -c 0 COMMAND.");
     }
     text += "\n";
-    text += &did(used);
+    text += &activity(used);
     let words = [
         (SwitchKind::Asleep, "wake a sleeping CPU"),
         (SwitchKind::OtherCpu, "go to another CPU"),
         (SwitchKind::SameCpu, "stay on one CPU"),
     ];
-    for (of, words) in words {
-        let Interval { low, high } = kinds[&of];
+    for (kind, words) in words {
+        let Interval { low, high } = kinds[&kind];
         if low.max(high) >= 0.001 {
             let share = range(&Interval { low: low.min(high), high: low.max(high) });
-            let cost = quantity::range(costs[&of].wall_ns, Quantity::Nanoseconds);
+            let cost = quantity::range(costs[&kind].wall_ns, Quantity::Nanoseconds);
             text += &item(&format!("{share} of its switches {words}: {cost} each"));
         }
     }
@@ -53,7 +53,7 @@ pub fn impact(impact: &Impact) -> String {
 }
 
 /// The program's activity.
-fn did(used: &Used) -> String {
+fn activity(used: &Used) -> String {
     let Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once } = used;
     let switches = (voluntary + involuntary) as f64 * 1e9 / *wall_ns as f64;
     let switches = if switches >= 1000.0 { format!("{switches:.0}") } else { brief(switches) };

@@ -94,12 +94,12 @@ impl<'a> View<'a> {
             false => " Other processes are not visible without CAP_PERFMON.",
         };
         let mut table = Table::of(&format!("part of a {name}|>p50|>p99|>share"));
-        for of in &self.blame.parts {
-            let [p50, p99] = [of.p50_ns, of.p99_ns].map(|ns| match ns {
+        for time in &self.blame.parts {
+            let [p50, p99] = [time.p50_ns, time.p99_ns].map(|ns| match ns {
                 0 => "0".to_owned(),
                 ns => duration(ns as f64),
             });
-            table.push(vec![words(of.part)[0].to_owned(), p50, p99, percent(of.share)]);
+            table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
         }
         let mut worst: Vec<&Hop> = hops.iter().collect();
         worst.sort_by_key(|hop| Reverse(hop.ns()));
@@ -124,7 +124,7 @@ impl<'a> View<'a> {
 
     /// A hop with its cause.
     fn reason(&self, hop: &Hop) -> String {
-        let task = |of: Stop| format!("{} on CPU {}", self.task_name(of.task), of.cpu);
+        let task = |stop: Stop| format!("{} on CPU {}", self.task_name(stop.task), stop.cpu);
         let way = match self.is_ring() {
             true => format!("from {} to {}", task(hop.from), task(hop.to)),
             false => format!("until {}", task(hop.to)),
@@ -223,9 +223,9 @@ impl<'a> View<'a> {
             json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": tid,
                 "args": { "name": name } })
         };
-        let flow = |kind: &str, id: usize, of: Stop| {
+        let flow = |kind: &str, id: usize, stop: Stop| {
             json!({ "name": "hop", "cat": "brigade", "ph": kind, "bp": "e", "id": id, "pid": 1,
-                "tid": of.tid, "ts": us(of.at_ns) })
+                "tid": stop.tid, "ts": us(stop.at_ns) })
         };
         let mut events = vec![named(0, "laps")];
         events.extend(self.tasks.keys().map(|tid| named(*tid, &self.name(*tid))));
@@ -241,7 +241,7 @@ impl<'a> View<'a> {
         }
         for (id, hop) in hops.iter().enumerate() {
             events.extend([flow("s", id, hop.from), flow("f", id, hop.to)]);
-            let part = |of: &Piece| slice(words(of.part)[0], 0, [of.from_ns, of.to_ns]);
+            let part = |piece: &Piece| slice(words(piece.part)[0], 0, [piece.from_ns, piece.to_ns]);
             events.extend(hop.pieces.iter().map(part));
         }
         json!({ "displayTimeUnit": "ns", "otherData": { "case": self.case }, "traceEvents": events })

@@ -195,7 +195,7 @@ const NOT_MEASURED: [&str; 10] = [
 /// underscores. Absent, `null`, `false` or 0 is left out: an older program without a flag behaves
 /// as if it were not given.
 pub fn parameters(record: &Record) -> BTreeMap<String, Value> {
-    let is_pinned = record.parameters.get("placement").is_some_and(|of| of == "spread");
+    let is_pinned = record.parameters.get("placement").is_some_and(|place| place == "spread");
     let counts = |name: &str| !NOT_MEASURED.contains(&name) || (name == "cpus" && is_pinned);
     let given = record.parameters.iter().filter_map(|(name, value)| {
         let value = match value {
@@ -502,7 +502,7 @@ impl SavedRun {
             return Vec::new();
         };
         let newest = Self::latest_first(parent, None).into_iter();
-        let alike = newest.filter(|of| environment(of).as_ref() == Some(&own));
+        let alike = newest.filter(|folder| environment(folder).as_ref() == Some(&own));
         let runs = alike.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
         runs.take(MOST_ALIKE).collect()
     }
@@ -643,7 +643,7 @@ mod tests {
             let text = fs::read_to_string(folder.join(RECORDS)).unwrap();
             assert_eq!(run.warnings, [""; 0], "{}", folder.display());
             assert_eq!(run.invocations.len(), text.lines().count());
-            let records = run.invocations.iter().filter_map(|of| of.record.as_ref());
+            let records = run.invocations.iter().filter_map(|one| one.record.as_ref());
             for measurement in records.flat_map(|record| &record.measurements) {
                 let histogram = contract::record::decoded(&measurement.histogram);
                 assert_eq!(histogram.len(), measurement.count);
@@ -759,8 +759,8 @@ mod tests {
         assert_eq!(key(other), given.collect());
         assert_eq!(key(json!({ "mib": [8] })), key(json!({ "mib": 8 })));
         // CPUs count if tasks are pinned to them.
-        let of = |placement: &str, cpus: &str| key(json!({ "placement": placement, "cpus": cpus }));
-        assert_eq!(of("same-cpu", "0"), of("same-cpu", "1"));
-        assert_ne!(of("spread", "0,1"), of("spread", "0,2"));
+        let placed = |place: &str, cpus: &str| key(json!({ "placement": place, "cpus": cpus }));
+        assert_eq!(placed("same-cpu", "0"), placed("same-cpu", "1"));
+        assert_ne!(placed("spread", "0,1"), placed("spread", "0,2"));
     }
 }

@@ -101,11 +101,11 @@ fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
 /// The figures of other runs of either build, which show how much runs of one build differ. If the
 /// two runs are of one build, they show nothing: their difference is in question.
 fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
-    let own: Vec<PathBuf> = folders.iter().filter_map(|of| of.canonicalize().ok()).collect();
+    let own: Vec<PathBuf> = folders.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut sets = Vec::new();
     for folder in folders {
         let mut alike = SavedRun::alike(folder);
-        let is_one_build = own.iter().all(|of| alike.iter().any(|(folder, _)| folder == of));
+        let is_one_build = own.iter().all(|path| alike.iter().any(|(folder, _)| folder == path));
         if is_one_build {
             alike.retain(|(folder, _)| !own.contains(folder));
         }

@@ -20,7 +20,7 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, without_place};
 use crate::measure::process::Signals;
-use crate::plan::{self, Order, SidesTurn, shared_cpu};
+use crate::plan::{self, Order, Pairing, shared_cpu};
 use crate::store::results::{
     self, Environment, Folder, Invocation, Outcome, RunDescription, SavedRun,
 };
@@ -140,7 +140,7 @@ impl Measuring<'_> {
                 if self.began.elapsed() >= self.budget {
                     break 'rounds;
                 }
-                self.take(turn, round, signals)?;
+                self.run_pair(turn, round, signals)?;
                 if signals.stops() > 0 {
                     break 'rounds;
                 }
@@ -155,7 +155,7 @@ impl Measuring<'_> {
     }
 
     /// Runs both sides of a case back to back.
-    fn take(&mut self, turn: SidesTurn, round: u32, signals: &mut Signals) -> anyhow::Result<()> {
+    fn run_pair(&mut self, turn: Pairing, round: u32, signals: &mut Signals) -> anyhow::Result<()> {
         let (index, sides) = turn;
         let case = self.cases[index];
         let spent = self.began.elapsed().div_duration_f64(self.budget);
@@ -293,12 +293,12 @@ fn binaries(
     cases: &[&Case],
     own: &Executables,
 ) -> anyhow::Result<Pair<Executables>> {
-    let of = |side: &Variant| match &side.build {
+    let built = |side: &Variant| match &side.build {
         None => Ok(own.clone()),
         Some(build) => executables::executables_in(build, manifest, cases, own)
             .with_context(|| format!("--bin: looking for programs in {}", build.display())),
     };
-    let [first, second] = sides.map(of);
+    let [first, second] = sides.map(built);
     Ok([first?, second?])
 }
 
