@@ -56,7 +56,7 @@ fn every_kind_serves_every_request() {
                     Some(_) => &["request", "from_call", "server"],
                     None => &["iteration", "cpu", "server"],
                 };
-                let names = record.measurements.iter().map(|of| &*of.name);
+                let names = record.measurements.iter().map(|measured| &*measured.name);
                 assert!(names.eq(expected.iter().copied()), "{flags:?}: {record:?}");
                 assert!(record.complete && record.serving.is_some(), "{flags:?}: {record:?}");
             }
@@ -90,7 +90,7 @@ fn the_memory_of_a_connection_is_that_of_its_buffer() {
         let flags = ["--kind", kind, "--tasks=192", "--message=16384", "--iters=2"];
         let points = PROGRAM.record(&flags).ledger.expect("two points");
         // Unlike that, the proportional ones depend on how many tests share the program's pages.
-        let bytes: Vec<_> = points.iter().map(|of| of.resident_bytes).collect();
+        let bytes: Vec<_> = points.iter().map(|point| point.resident_bytes).collect();
         let [Some(few), Some(all)] = bytes[..] else { panic!("{points:?}") };
         let each = (all as f64 - few as f64) / (points[1].tasks - points[0].tasks) as f64;
         let least = if most > BUFFER { BUFFER } else { -0.1 * BUFFER };

@@ -14,7 +14,7 @@ const PROGRAM: Program = Program {
 /// The resources of a process with this many tasks, as its `--command` sees them: files, threads
 /// and processes, maps, bytes of address space, resident bytes; and the bytes charged to its
 /// control group, user and kernel, or 0 if not counted.
-fn held(kind: Kind, tasks: u64) -> [f64; 6] {
+fn resources(kind: Kind, tasks: u64) -> [f64; 6] {
     let group = ControlGroup::of_memory();
     let group = group.inspect_err(|why| skip("what a control group is charged for a task", why));
     // VmRSS is out of date by dozens of pages per CPU; smaps_rollup is exact.
@@ -60,7 +60,7 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
     if !fits_here(kind, many) {
         return;
     }
-    let (before, after) = (held(kind, few), held(kind, many));
+    let (before, after) = (resources(kind, few), resources(kind, many));
     let slope = |figure: usize| (after[figure] - before[figure]) / (many - few) as f64;
     let [files, threads, maps, mapped, resident, charged] = [0, 1, 2, 3, 4, 5].map(slope);
     let of_start = 2.5 / (many - few) as f64;

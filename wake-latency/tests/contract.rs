@@ -31,7 +31,7 @@ const WAYS: [[&str; 4]; 7] = [
 ];
 
 fn counted(record: &Record) -> Vec<(&str, u64)> {
-    record.measurements.iter().map(|of| (&*of.name, of.count)).collect()
+    record.measurements.iter().map(|measured| (&*measured.name, measured.count)).collect()
 }
 
 #[test]

@@ -112,11 +112,11 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_sides() {
         assert!(words.contains(&"2".into()) && !words.contains(&"1".into()), "{record}");
     }
     for case in comparison["cases"].as_array().unwrap() {
-        let of = |records: &[Value]| {
+        let starts = |records: &[Value]| {
             let records = records.iter().filter(|record| record["case"] == case["rows"][0]["case"]);
             records.map(|record| record["started_at"].as_str().unwrap().to_owned()).collect()
         };
-        let (first, second): (Vec<String>, Vec<String>) = (of(&first), of(&second));
+        let (first, second): (Vec<String>, Vec<String>) = (starts(&first), starts(&second));
         assert_eq!(serde_json::json!(first.len()), case["ratio"]["count"]);
         let places = first.chunks_exact(2).zip(second.chunks_exact(2));
         // Of every two rounds each side begins one. Starts within the same
@@ -301,10 +301,10 @@ fn each_folder_of_two_groups_is_one_sample() {
         };
         (0..6).map(copy).collect::<Vec<_>>()
     });
-    edit(format!("{}/environment.json", copies[0][1]), |of| {
-        of["software.rustc"] = "of one run".into()
+    edit(format!("{}/environment.json", copies[0][1]), |facts| {
+        facts["software.rustc"] = "of one run".into()
     });
-    let [first, second] = copies.each_ref().map(|of| of.iter().map(String::as_str));
+    let [first, second] = copies.each_ref().map(|paths| paths.iter().map(String::as_str));
     let groups: Vec<&str> = first.chain(["--"]).chain(second).collect();
     let comparison = compared(&bench, &groups);
     assert_eq!(comparison["design"], "groups");

@@ -344,11 +344,11 @@ fn the_process_behind_a_wrapper_is_counted() {
     }
     let file = root().join("guests/python/brigade.py");
     let python = |rest: &str| format!("python3 {} --tasks 20 \"$@\"{rest}", file.display());
-    let of = invocation_of_script(&python("\n:"), "");
-    let switches = &of["record"]["switches"];
-    let cpu_ns = of["record"]["cpu"]["user_ns_per_operation"].as_f64().unwrap_or(0.0);
-    assert!(cpu_ns > 100.0 && switches.is_object(), "{of}");
+    let invocation = invocation_of_script(&python("\n:"), "");
+    let switches = &invocation["record"]["switches"];
+    let cpu_ns = invocation["record"]["cpu"]["user_ns_per_operation"].as_f64().unwrap_or(0.0);
+    assert!(cpu_ns > 100.0 && switches.is_object(), "{invocation}");
     // The marks go through another process.
-    let of = invocation_of_script(&python(" | cat\n:"), "");
-    assert_eq!(of["outcome"], "failed", "{of}");
+    let invocation = invocation_of_script(&python(" | cat\n:"), "");
+    assert_eq!(invocation["outcome"], "failed", "{invocation}");
 }

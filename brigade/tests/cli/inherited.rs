@@ -82,11 +82,11 @@ fn with_slice(mut command: Command, ns: u64) -> Command {
             sched_deadline: 0,
             sched_period: 0,
         };
-        let of = &raw mut slice;
-        // SAFETY: the kernel reads and writes 48 bytes of the structure.
+        let pointer = &raw mut slice;
+        // SAFETY: the kernel reads and writes 48 bytes pointer the structure.
         let results = unsafe {
-            let set = libc::syscall(libc::SYS_sched_setattr, 0, of, 0);
-            [set, libc::syscall(libc::SYS_sched_getattr, 0, of, 48, 0)]
+            let set = libc::syscall(libc::SYS_sched_setattr, 0, pointer, 0);
+            [set, libc::syscall(libc::SYS_sched_getattr, 0, pointer, 48, 0)]
         };
         let is_set = results == [0, 0] && slice.sched_runtime == ns;
         if is_set { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
@@ -245,7 +245,7 @@ fn a_record_that_contradicts_its_placement_fails() {
     let right = cpus("[0,1]", "[0,1]", "[0,1]");
     let [narrowed, outside, right] =
         [&narrowed, &outside, &right].map(|cpus| (r#""cpus":null"#, cpus.as_str()));
-    let share = |of| (r#""cross_cpu_share":null"#, of);
+    let share = |json| (r#""cross_cpu_share":null"#, json);
     let (none, all) = (share(r#""cross_cpu_share":0.0"#), share(r#""cross_cpu_share":1.0"#));
     for (case, parts, outcome) in [
         ("a", vec![both, right], "measured"),

@@ -206,7 +206,7 @@ fn costs_of_another_machine_are_used_with_a_warning_and_missing_ones_are_named()
     let folder = bench.result_folders().remove(0);
     let impact = ["impact", "--run", folder.to_str().unwrap(), "--", "true"];
     assert_eq!(ends(&bench, &impact).stderr, "");
-    edit(folder.join("environment.json"), |of| of["processor.model"] = "Other".into());
+    edit(folder.join("environment.json"), |facts| facts["processor.model"] = "Other".into());
     let ended = ends(&bench, &impact);
     assert!(ended.code == Some(0) && ended.stderr.contains("another machine"), "{ended:?}");
 }

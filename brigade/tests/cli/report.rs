@@ -189,8 +189,8 @@ fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
 /// The output of a program, for a test that is skipped without it.
 fn printed(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("it can be run");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
@@ -229,12 +229,12 @@ fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {
     let runs = repository::recorded_runs();
     let runs: Vec<&str> = runs.iter().map(|run| run.to_str().unwrap()).collect();
     for run in &runs {
-        let files = ["json", "csv", "markdown"].map(|format| {
+        let [json, csv, markdown] = ["json", "csv", "markdown"].map(|format| {
             let name = if format == "markdown" { "report.md" } else { format };
             let name = name.replace("json", "report.json").replace("csv", "report.csv");
             saved(folder.path(), &name, &["report", "--format", format, run])
         });
-        let (agrees, text) = recomputed(&[&[*run], &files.each_ref().map(|of| &**of)[..]].concat());
+        let (agrees, text) = recomputed(&[*run, &json, &csv, &markdown]);
         assert!(agrees, "{run}: {text}");
     }
     let halves = [0, 1].map(|parity| half_of(runs[0], parity, folder.path()));
@@ -275,7 +275,7 @@ fn a_figure_wrong_by_one_in_its_last_digit_is_detected() {
         page.lines().rfind(|line| line.starts_with("| ") && line.contains(" µs [")).unwrap();
     // The last digit of an interval, and of a count of switches.
     for (end, _) in [right.find("] |"), right.rfind(" | ")].into_iter().flatten().zip(0..) {
-        let at = right[..end].rfind(|of: char| of.is_ascii_digit()).expect("a figure");
+        let at = right[..end].rfind(|c: char| c.is_ascii_digit()).expect("a figure");
         let digit = (right.as_bytes()[at] - b'0' + 1) % 10;
         let wrong = format!("{}{digit}{}", &right[..at], &right[at + 1..]);
         fs::write(&file, page.replace(right, &wrong)).unwrap();
@@ -306,7 +306,7 @@ fn the_recipes_of_the_document_make_what_other_tools_read() {
     for entry in entries {
         assert!(entry["value"].is_f64() && entry["unit"].is_string(), "{entry}");
         let mut metric = metrics[entry["name"].as_str().unwrap()].as_object().unwrap().values();
-        assert!(metric.any(|of| of["value"] == entry["value"]), "{entry}");
+        assert!(metric.any(|value| value["value"] == entry["value"]), "{entry}");
     }
     let text = made("benchstat");
     fs::write(folder.path().join("runs"), &text).unwrap();

@@ -93,8 +93,8 @@ fn used(module: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
 }
 
 fn arrows(sources: &Sources) -> BTreeMap<&str, BTreeSet<String>> {
-    let of = |(module, code): (&'_ String, &String)| used(module, code, sources);
-    sources.iter().map(|source| (source.0.as_str(), of(source))).collect()
+    let uses = |(module, code): (&'_ String, &String)| used(module, code, sources);
+    sources.iter().map(|source| (source.0.as_str(), uses(source))).collect()
 }
 
 /// Uses between layers that are not allowed.
@@ -327,7 +327,7 @@ fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
     let pictures = pictures.map(|name| format!("docs/serve-{name}.svg"));
     let documents = ["README.md", "docs/RESULTS.md"].map(str::to_owned);
     for file in documents.iter().chain(&pictures) {
-        let [old, new] = [root(), folder.path()].map(|of| fs::read_to_string(of.join(file)));
+        let [old, new] = [root(), folder.path()].map(|path| fs::read_to_string(path.join(file)));
         assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
     }
 }

@@ -193,7 +193,7 @@ fn the_time_in_which_a_signal_stopped_a_process_is_recorded() {
     let ended = bench.ends(&["run"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let stopped: Vec<u64> =
-        bench.records().iter().map(|of| of["stopped_ns"].as_u64().unwrap()).collect();
+        bench.records().iter().map(|record| record["stopped_ns"].as_u64().unwrap()).collect();
     assert!(stopped[0] > 100_000_000, "{stopped:?}");
     assert_eq!(stopped[1..], [0; 2]);
 }
@@ -324,7 +324,7 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         change(&bench, &folder);
         bench.case_keys = keys;
         let files = [folder.join("records.jsonl"), bench.path("runs")];
-        let state = || files.each_ref().map(|of| fs::read(of).unwrap());
+        let state = || files.each_ref().map(|file| fs::read(file).unwrap());
         let before = state();
         let manifest = bench.manifest().replace(from, to);
         let arguments = ["run", "--resume", folder.to_str().unwrap()];

@@ -30,7 +30,7 @@ pub static DEFAULT: LazyLock<Build> =
 
 /// With one codegen unit per crate: only the programs that have opponents.
 pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
-    let packages = ["async-mem-brigade", "coroutine-brigade"].map(|of| format!("brigade-{of}"));
+    let packages = ["async-mem-brigade", "coroutine-brigade"].map(|name| format!("brigade-{name}"));
     let packages = ["-p", &packages[0], "-p", &packages[1], "-p", "proof"];
     Build::new("target/one-unit", &packages, &[("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")])
 });

@@ -51,8 +51,8 @@ fn the_kernel_counts_the_reported_switches() {
                 let (counted, record) = switches(|| record(&flags));
                 let hops = (record.iterations + record.warmups) as f64
                     * record.principal().expect("laps").operations as f64;
-                let of = record.switches.expect("the kernel counts switches");
-                let reported = of.voluntary_per_operation + of.involuntary_per_operation;
+                let counts = record.switches.expect("the kernel counts switches");
+                let reported = counts.voluntary_per_operation + counts.involuntary_per_operation;
                 Some((counted?, reported * hops, hops))
             };
             // Both trace all of their laps after measuring them.
@@ -169,7 +169,7 @@ fn a_disturbance_is_seen() {
                 let found = record.interference;
                 Some([found.others_cpu_ns? as f64, found.wall_ns? as f64])
             });
-            let [others, all] = times.fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+            let [others, all] = times.fold([0.0; 2], |sum, ns| [sum[0] + ns[0], sum[1] + ns[1]]);
             others / all
         };
         let (disturbed, alone) = (beside_hog(share), share());

@@ -35,7 +35,7 @@ const PROGRAMS: [&str; 7] = [
 
 fn slope(points: &[(f64, f64)]) -> f64 {
     let mean =
-        |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
+        |axis: fn(&(f64, f64)) -> f64| points.iter().map(axis).sum::<f64>() / points.len() as f64;
     let (x, y) = (mean(|point| point.0), mean(|point| point.1));
     let products = points.iter().map(|point| (point.0 - x) * (point.1 - y));
     products.sum::<f64>() / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
@@ -45,7 +45,7 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 /// otherwise of the fastest.
 fn slope_of(round: &[Record]) -> f64 {
     let work = |record: &Record| record.work.expect("it has --work");
-    let fastest = |of: f64, record: &Record| of.min(work(record).ns_per_unit.expect("a unit"));
+    let fastest = |ns: f64, record: &Record| ns.min(work(record).ns_per_unit.expect("a unit"));
     let fastest = round.iter().fold(f64::INFINITY, fastest);
     let point = |record: &Record| {
         let (units, laps) = (work(record).units as f64, record.principal().expect("laps"));
@@ -58,9 +58,9 @@ fn slope_of(round: &[Record]) -> f64 {
 }
 
 /// The slope of a program over all rounds.
-fn known_work(of: &Program, words: &str) -> Outcome {
+fn known_work(program: &Program, words: &str) -> Outcome {
     let one = |units: &u64| {
-        let run = invocation(of, words).and(&["--json", "--work", &units.to_string()]).run();
+        let run = invocation(program, words).and(&["--json", "--work", &units.to_string()]).run();
         run.succeeded().record()
     };
     let rounds: Vec<Vec<Record>> =
