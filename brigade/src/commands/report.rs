@@ -151,6 +151,7 @@ pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
         let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
         rows.filter(|row| row.figure.is_some()).count()
     };
-    let reports = reports_here(manifest).take(6).filter(|report| figures(report) > 0);
-    reports.min_by_key(|report| Reverse(figures(report)))
+    let reports = reports_here(manifest).take(6).map(|report| (figures(&report), report));
+    let fullest = reports.min_by_key(|(count, _)| Reverse(*count));
+    fullest.filter(|(count, _)| *count > 0).map(|(_, report)| report)
 }

@@ -48,27 +48,31 @@ fn paint(colours: bool, code: &str, text: &str) -> String {
 pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
     let end = format!("{next_run}\n{}", end(report, folder));
+    let is_running = report.run.progress.seconds_left.is_some();
+    let shown = |answer: String| lines(&terminal::line(&answer));
+    let asked =
+        report.groups.iter().filter(|_| report.screen.is_empty() || report.groups.len() == 1);
+    let mut own: Vec<String> = asked.flat_map(group_answers).map(shown).collect();
     let mut text = head(report, colours);
+    // The answer to a question comes first, but until the run has ended rows keep their places.
+    if !is_running && !own.is_empty() {
+        text = own.drain(..).collect::<String>() + "\n" + &text;
+    }
     // A group that explains rows of the first screen shows them with its answer.
     let explains = matches!(&report.groups[..], [only] if only.parts);
     if explains || report.screen.is_empty() {
-        let room = MOST_LINES.saturating_sub(text.lines().count() + end.lines().count());
-        let room = room / report.groups.len().max(1);
-        let is_running = report.run.progress.seconds_left.is_some();
+        let used = (text.clone() + &own.concat() + &end).lines().count();
+        let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
         let groups = report.groups.iter();
         text.extend(groups.map(|group| of_group(group, room, is_running, colours)));
     }
     let parts = report.screen.iter().filter(|_| !explains);
     text.extend(parts.map(|part| of_part(part, colours)));
     let mut below = not_measured(report);
-    let used = [&text, &end, &below].map(|part| part.lines().count()).iter().sum::<usize>() + 1;
+    let used = (text.clone() + &end + &below).lines().count() + 1;
     let mut room = MOST_LINES.saturating_sub(used);
-    let own = match &report.groups[..] {
-        [only] if !explains && !report.screen.is_empty() => group_answers(only),
-        _ => Vec::new(),
-    };
-    let answers = own.into_iter().chain(report.answers.iter().map(answer)).take(MOST_ANSWERS);
-    for line in answers.map(|text| lines(&terminal::line(&text))) {
+    let answers = own.into_iter().chain(report.answers.iter().map(answer).map(shown));
+    for line in answers.take(MOST_ANSWERS) {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
             below += &line;
@@ -170,15 +174,13 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     }
     let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
-    let answers = group_answers(group).into_iter();
-    let answer: String = answers.map(|text| lines(&terminal::line(&text))).collect();
     let mut table = match &group.loads {
         Some(loads) => loads_table(loads).text(),
         None if group.parts => parts_on_screen(group).text(),
         None => String::new(),
     };
     let question = lines(&terminal::line(&group.question));
-    let whole = format!("\n{question}{answer}\n{table}\n{note}");
+    let whole = format!("\n{question}\n{table}\n{note}");
     let fits = whole.lines().count() <= room;
     if group.loads.is_some() && fits {
         return whole;
@@ -187,11 +189,10 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     if !fits {
         table.clear();
     }
-    let below = note.lines().count() + answer.lines().count() + table.lines().count();
+    let below = note.lines().count() + table.lines().count();
     let room = room.saturating_sub(4 + below).max(2);
     let axis = axis(&rows);
-    let mut text = format!("\n{question}{answer}");
-    text += &heading("", axis.as_ref(), &rows);
+    let mut text = format!("\n{question}{}", heading("", axis.as_ref(), &rows));
     let shown_row = |row: &&Row| {
         let by = row.figure.map_or(String::new(), |figure| factor(figure.value / cheapest));
         line(row, &by, axis.as_ref(), colours)
@@ -377,8 +378,8 @@ mod tests {
         }
         if let [only] = &report.groups[..] {
             let shown = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let is_shown = |said: &String| shown.contains(&said.replace(NO_BREAK_SPACE, " "));
-            assert!(group_answers(only).iter().all(is_shown), "{text}");
+            let answers = group_answers(only).join(" ").replace(NO_BREAK_SPACE, " ");
+            assert!(shown.starts_with(&answers), "{text}");
         }
         for block in report.screen.iter().flat_map(|part| &part.blocks) {
             let column = |row: &Row, from: usize, columns: usize| -> Option<String> {
