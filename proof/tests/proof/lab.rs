@@ -12,7 +12,7 @@ use harness::cpus;
 use harness::record::Record;
 
 /// How often an experiment that does not hold is made at most.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 2;
 
 /// How far the mean unit of work may exceed the fastest on a quiet machine, and the largest share
 /// of CPU time that others use. If processes take turns, the scheduler slows a loop and a waiting
