@@ -165,8 +165,8 @@ fn typed<T: Clone + Send + Sync + 'static>(
     Some(matches.try_get_one(id).ok()?.map(json))
 }
 
-/// Adds the common flags to `command`, with the defaults of `spec`, then the program's.
-pub(crate) fn with_flags<F: Args>(command: Command, spec: &Spec) -> Command {
+/// Adds the common flags to `command`, with the defaults of `spec`, then the program's with `own`.
+pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Command) -> Command {
     let with_default =
         |arg: Arg, default: u64| arg.required(false).default_value(default.to_string());
     let mut command = command.next_help_heading("Common options");
@@ -178,7 +178,7 @@ pub(crate) fn with_flags<F: Args>(command: Command, spec: &Spec) -> Command {
         Count::Swept => command.arg(tasks.visible_alias("to").help("The most tasks")),
     };
     // The last description is the program's.
-    command = F::augment_args(Flags::augment_args(command).next_help_heading(None::<&str>));
+    command = own(Flags::augment_args(command).next_help_heading(None::<&str>));
     if let [default, ..] = spec.runtimes {
         command = command.mut_arg("runtime", |arg| {
             let arg = arg.required(false).default_value(name(default));
@@ -208,7 +208,7 @@ mod tests {
 
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
-        let command = with_flags::<()>(Command::new("program").no_binary_name(true), &spec);
+        let command = with_flags(Command::new("program").no_binary_name(true), &spec, |of| of);
         Flags::read(&command.clone(), &command.try_get_matches_from(line)?)
     }
 

@@ -5,6 +5,7 @@
 //! laps. Everything around that is here, so that all programs treat flags,
 //! errors, interruption and output alike.
 
+use std::cell::OnceCell;
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow, bail};
-use clap::{Args, Command};
+use clap::{ArgMatches, Args, Command};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -77,21 +78,35 @@ pub fn run<F: Args>(
     declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
+    // Only this depends on the type of the flags: the compiler makes the rest once.
+    let flags = OnceCell::new();
+    let own = || flags.get().expect("they are read first");
+    let read = |matches: &ArgMatches| Ok(drop(flags.set(F::from_arg_matches(matches)?)));
+    let declare = |launch: &Launch| declare(own(), launch);
+    perform(program, defaults, F::augment_args, &read, &declare, &|bench| body(own(), bench))
+}
+
+fn perform(
+    program: Program,
+    defaults: &Spec,
+    augment: fn(Command) -> Command,
+    read: &dyn Fn(&ArgMatches) -> clap::error::Result<()>,
+    declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
+    body: &dyn Fn(&Bench) -> anyhow::Result<()>,
+) -> ExitCode {
     if let Err(error) = system_files::require_stack() {
         return fail(program, &error);
     }
     let command = Command::new(program.name).version(program.version).max_term_width(80);
-    let mut command = flags::with_flags::<F>(command, defaults);
+    let mut command = flags::with_flags(command, defaults, augment);
     let matches = command.try_get_matches_from_mut(words(program.name));
-    let read = matches
-        .and_then(|matches| Ok((F::from_arg_matches(&matches)?, Flags::read(&command, &matches)?)));
-    let (own, flags) = match read {
-        Ok(flags) => flags,
-        Err(error) => return refuse_flags(program, &error),
-    };
-    Session::begin(program, defaults, &own, flags, declare)
-        .and_then(|session| session.conclude(caught(|| body(&own, &session.bench))))
-        .unwrap_or_else(|error| fail(program, &error))
+    let flags = |matches| read(&matches).and_then(|()| Flags::read(&command, &matches));
+    match matches.and_then(flags) {
+        Ok(flags) => Session::begin(program, defaults, flags, declare)
+            .and_then(|session| session.conclude(caught(|| body(&session.bench))))
+            .unwrap_or_else(|error| fail(program, &error)),
+        Err(error) => refuse_flags(program, &error),
+    }
 }
 
 /// The command line from the program's name on: the first word, or the second if another binary
@@ -161,12 +176,11 @@ fn make_time_to_report() -> nix::Result<Option<String>> {
 
 impl Session {
     /// Applies flags and declaration before anything is measured.
-    fn begin<F>(
+    fn begin(
         program: Program,
         defaults: &Spec,
-        own: &F,
         flags: Flags,
-        declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
+        declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
         // As inherited: before anything here changes it.
         let inherited = inherited::facts();
@@ -183,7 +197,7 @@ impl Session {
         }
         let placement = Placement::apply(flags.placement, flags.cpus.as_ref())?;
         let tasks = flags.tasks.unwrap_or(defaults.tasks);
-        let spec = declare(own, &Launch { tasks, placement: &placement })?;
+        let spec = declare(&Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
         if placement.policy == Policy::Spread && !spec.spread {

@@ -20,8 +20,8 @@ const FACTOR: u64 = 6_364_136_223_846_793_005;
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
 
-/// How often each is done, before and after the laps: 11 ms each.
-const TIMES: usize = 501;
+/// How often each is done, before and after the laps: 3 ms each.
+const TIMES: usize = 151;
 
 /// Does `units` of work. Compiled once, so that no program has a faster loop,
 /// and written so that the optimization level hardly matters. Work that must not
