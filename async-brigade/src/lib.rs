@@ -22,7 +22,8 @@ mod compio;
 mod executor;
 mod tokio_tasks;
 
-use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
+use harness::RuntimeKind::{AsyncExecutor, Compio, Tokio, TokioCurrentThread, TokioLocal};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, Spec};
 
 /// Time a byte on its way through N async tasks that wait for I/O.
 ///
@@ -45,13 +46,7 @@ const SPEC: Spec = Spec {
     tasks: 500,
     iters: 10_000,
     spread: true,
-    runtimes: &[
-        RuntimeKind::Tokio,
-        RuntimeKind::TokioCurrentThread,
-        RuntimeKind::TokioLocal,
-        RuntimeKind::AsyncExecutor,
-        RuntimeKind::Compio,
-    ],
+    runtimes: &[Tokio, TokioCurrentThread, TokioLocal, AsyncExecutor, Compio],
     ..Spec::NEW
 };
 
@@ -67,8 +62,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let channel = flags.carrier.channel;
     match flags.runtime.runtime {
-        RuntimeKind::Compio => compio::measure(channel, bench),
-        RuntimeKind::AsyncExecutor => executor::measure(channel, bench),
+        Compio => compio::measure(channel, bench),
+        AsyncExecutor => executor::measure(channel, bench),
         _ => tokio_tasks::measure(flags.runtime, channel, bench),
     }
 }

@@ -16,13 +16,16 @@ mod channels;
 
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
-use futures::executor::{LocalPool, block_on};
+use futures::executor::{self, block_on};
 use futures::task::LocalSpawnExt as _;
+use harness::RuntimeKind::{
+    AsyncExecutor, Compio, LocalPool, Tokio, TokioCurrentThread, TokioLocal,
+};
 use harness::async_tasks::caught;
 use harness::failure::to_create;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
-use harness::{Bench, Launch, LoadFlags, RuntimeFlags, RuntimeKind, Spec};
+use harness::{Bench, Launch, LoadFlags, RuntimeFlags, Spec};
 use tokio::sync::mpsc;
 
 use brigade::{brigade, relay};
@@ -50,14 +53,7 @@ const SPEC: Spec = Spec {
     tasks: 500,
     iters: 10_000,
     spread: true,
-    runtimes: &[
-        RuntimeKind::TokioCurrentThread,
-        RuntimeKind::Tokio,
-        RuntimeKind::TokioLocal,
-        RuntimeKind::AsyncExecutor,
-        RuntimeKind::Compio,
-        RuntimeKind::LocalPool,
-    ],
+    runtimes: &[TokioCurrentThread, Tokio, TokioLocal, AsyncExecutor, Compio, LocalPool],
     ..Spec::NEW
 };
 
@@ -84,7 +80,7 @@ fn measure<R: Source, S: Sink>(
     open: fn() -> (S, R),
 ) -> anyhow::Result<()> {
     match on.runtime {
-        RuntimeKind::Compio => {
+        Compio => {
             let runtime = Runtime::new().map_err(to_create("the runtime"))?;
             let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
             let spawn = |task| {
@@ -93,8 +89,8 @@ fn measure<R: Source, S: Sink>(
             };
             runtime.block_on(brigade(bench.clone(), open, spawn, relay))
         }
-        RuntimeKind::LocalPool => {
-            let mut pool = LocalPool::new();
+        LocalPool => {
+            let mut pool = executor::LocalPool::new();
             let spawner = pool.spawner();
             let spawn = |task| {
                 let spawned = spawner.spawn_local_with_handle(caught(task));
@@ -102,7 +98,7 @@ fn measure<R: Source, S: Sink>(
             };
             pool.run_until(brigade(bench.clone(), open, spawn, relay))
         }
-        RuntimeKind::AsyncExecutor => {
+        AsyncExecutor => {
             let executor = LocalExecutor::new();
             let spawn = |task| executor.spawn(caught(task));
             block_on(executor.run(brigade(bench.clone(), open, spawn, relay)))

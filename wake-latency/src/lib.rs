@@ -31,8 +31,9 @@ mod flags;
 mod tasks;
 mod threads;
 
+use harness::RuntimeKind::{AsyncExecutor, Threads, Tokio, TokioCurrentThread};
 use harness::rounds::Lateness;
-use harness::{Bench, Launch, RuntimeKind, Spec};
+use harness::{Bench, Launch, Spec};
 
 use crate::flags::{Flags, Source};
 
@@ -40,12 +41,7 @@ const SPEC: Spec = Spec {
     tasks: 4,
     iters: 10_000,
     spread: true,
-    runtimes: &[
-        RuntimeKind::Threads,
-        RuntimeKind::Tokio,
-        RuntimeKind::TokioCurrentThread,
-        RuntimeKind::AsyncExecutor,
-    ],
+    runtimes: &[Threads, Tokio, TokioCurrentThread, AsyncExecutor],
     ..Spec::NEW
 };
 
@@ -54,7 +50,7 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check()?;
     // A tokio task has a driver in a thread.
-    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+    let is_thread = flags.runtime.runtime == Threads;
     let waker = u32::from(flags.source != Source::Timer);
     let others = waker + if is_thread { flags.greedy } else { 1 };
     let spec = SPEC.on(flags.runtime, launch)?;
@@ -64,8 +60,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match (flags.runtime.runtime, flags.source) {
-        (RuntimeKind::Threads, Source::Timer) => threads::by_timer(flags, bench),
-        (RuntimeKind::Threads, _) => threads::by_futex(flags, bench),
+        (Threads, Source::Timer) => threads::by_timer(flags, bench),
+        (Threads, _) => threads::by_futex(flags, bench),
         (_, Source::Timer) => tasks::by_timer(flags, bench),
         (_, _) => tasks::by_waker(flags, bench),
     }

@@ -63,11 +63,10 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     if explains || report.screen.is_empty() {
         let used = (text.clone() + &own.concat() + &end).lines().count();
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
-        let groups = report.groups.iter();
-        text.extend(groups.map(|group| of_group(group, room, is_running, colours)));
+        text.extend(report.groups.iter().map(|group| of_group(group, room, is_running, colours)));
+    } else {
+        text.extend(report.screen.iter().map(|part| of_part(part, colours)));
     }
-    let parts = report.screen.iter().filter(|_| !explains);
-    text.extend(parts.map(|part| of_part(part, colours)));
     let mut below = not_measured(report);
     let used = (text.clone() + &end + &below).lines().count() + 1;
     let mut room = MOST_LINES.saturating_sub(used);
