@@ -257,6 +257,8 @@ impl Verdict {
     /// the case is unresolved.
     pub fn of(ratio: &Estimate, margin: f64) -> Self {
         let Some(Interval { low, high }) = ratio.interval else { return Self::Unresolved };
+        // As printed: no interval that is seen to contain 1 excludes it.
+        let [low, high] = [low, high].map(|end| (end * 1e3).round() / 1e3);
         let most = 1.0 + margin;
         if 1.0 / most <= low && high <= most {
             Self::Same
@@ -355,7 +357,7 @@ mod tests {
             (1.0 / 1.03, 0.99, Verdict::Same),
             (1.01, 1.031, Verdict::Slower),
             (0.97, 0.99, Verdict::Faster),
-            (1.0, 1.5, Verdict::Unresolved),
+            (1.0004, 1.5, Verdict::Unresolved),
             (0.98, 1.04, Verdict::Unresolved),
         ] {
             let interval = Some(Interval { low, high });
