@@ -80,10 +80,10 @@ pub fn run<F: Args>(
 ) -> ExitCode {
     // Only this depends on the type of the flags: the compiler makes the rest once.
     let flags = OnceCell::new();
-    let own = || flags.get().expect("they are read first");
-    let read = |matches: &ArgMatches| Ok(drop(flags.set(F::from_arg_matches(matches)?)));
-    let declare = |launch: &Launch| declare(own(), launch);
-    perform(program, defaults, F::augment_args, &read, &declare, &|bench| body(own(), bench))
+    let own = || flags.get().context("flags are read first");
+    let read = |matches: &_| F::from_arg_matches(matches).map(|read| drop(flags.set(read)));
+    let declare = |launch: &Launch| declare(own()?, launch);
+    perform(program, defaults, F::augment_args, &read, &declare, &|bench| body(own()?, bench))
 }
 
 fn perform(
