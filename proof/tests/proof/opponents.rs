@@ -107,9 +107,10 @@ fn threads_take_as_long_as_in_c() {
 #[test]
 #[ignore = "part of the proof"]
 fn tasks_take_as_long_as_in_a_bare_loop() {
-    // What the layout of code and data alone makes of a hop of about 100 ns.
+    // As one unit, what the place of code and data alone makes of a hop: the bare coroutines, with the
+    // same instructions at another address, took 10.3 instead of 8.7 ns, and ours 8.6 and 8.4.
     let builds: [(&str, &Build, [f64; 2]); 2] =
-        [("default", &DEFAULT, [0.9, 1.1]), ("one unit", &ONE_UNIT, [0.85, 1.15])];
+        [("default", &DEFAULT, [0.9, 1.1]), ("one unit", &ONE_UNIT, [0.8, 1.25])];
     for (profile, build, bounds) in builds {
         for (ours, theirs) in [("async-mem-brigade", "tokio"), ("coroutine-brigade", "coroutines")]
         {
