@@ -50,18 +50,19 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     let end = format!("{next_run}\n{}", end(report, folder));
     let is_running = report.run.progress.seconds_left.is_some();
     let shown = |answer: String| lines(&terminal::line(&answer));
-    let asked =
-        report.groups.iter().filter(|_| report.screen.is_empty() || report.groups.len() == 1);
-    let mut own: Vec<String> = asked.flat_map(group_answers).map(shown).collect();
+    let is_question = report.screen.is_empty() || report.groups.len() == 1;
+    let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
+    let answers = asked.chain(report.answers.iter().map(answer)).map(shown);
+    let mut answers: Vec<String> = answers.take(MOST_ANSWERS).collect();
     let mut text = head(report, colours);
     // The answer to a question comes first, but until the run has ended rows keep their places.
-    if !is_running && !own.is_empty() {
-        text = own.drain(..).collect::<String>() + "\n" + &text;
+    if is_question && !is_running && !answers.is_empty() {
+        text = answers.drain(..).collect::<String>() + "\n" + &text;
     }
     // A group that explains rows of the first screen shows them with its answer.
     let explains = matches!(&report.groups[..], [only] if only.parts);
     if explains || report.screen.is_empty() {
-        let used = (text.clone() + &own.concat() + &end).lines().count();
+        let used = (text.clone() + &answers.concat() + &end).lines().count();
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
         text.extend(report.groups.iter().map(|group| of_group(group, room, is_running, colours)));
     } else {
@@ -70,8 +71,7 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     let mut below = not_measured(report);
     let used = (text.clone() + &end + &below).lines().count() + 1;
     let mut room = MOST_LINES.saturating_sub(used);
-    let answers = own.into_iter().chain(report.answers.iter().map(answer).map(shown));
-    for line in answers.take(MOST_ANSWERS) {
+    for line in answers {
         if let Some(left) = room.checked_sub(line.lines().count()) {
             room = left;
             below += &line;
