@@ -107,8 +107,8 @@ fn threads_take_as_long_as_in_c() {
 #[test]
 #[ignore = "part of the proof"]
 fn tasks_take_as_long_as_in_a_bare_loop() {
-    // As one unit, what the place of code and data alone makes of a hop: the bare coroutines, with the
-    // same instructions at another address, took 10.3 instead of 8.7 ns, and ours 8.6 and 8.4.
+    // As one unit, what a compiler makes of the opponent alone: the bare coroutines took 10.3 instead
+    // of 8.7 ns a hop, with any number of tasks, and ours 8.6 and 8.4.
     let builds: [(&str, &Build, [f64; 2]); 2] =
         [("default", &DEFAULT, [0.9, 1.1]), ("one unit", &ONE_UNIT, [0.8, 1.25])];
     for (profile, build, bounds) in builds {
