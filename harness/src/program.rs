@@ -78,7 +78,7 @@ pub fn run<F: Args>(
     declare: impl Fn(&F, &Launch<'_>) -> anyhow::Result<Spec>,
     body: impl Fn(&F, &Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
-    // Only this depends on the type of the flags: the compiler makes the rest once.
+    // Only this depends on the type of the flags, so the rest is compiled once.
     let flags = OnceCell::new();
     let own = || flags.get().context("flags are read first");
     let read = |matches: &_| F::from_arg_matches(matches).map(|read| drop(flags.set(read)));

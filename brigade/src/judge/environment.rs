@@ -182,7 +182,7 @@ impl Environment {
                 Some(end) => value.ends_with(end),
                 None => usual == value,
             };
-            // Values entry a group and its parents are separated by commas.
+            // Values of a group and its parents are separated by commas.
             let is_usual = |value: &str| entry.usual.iter().any(|usual| fits(usual, value));
             let facts = self.facts.iter().filter(|(name, value)| {
                 is_named(name) && !value.split([',', ';']).map(str::trim).all(is_usual)

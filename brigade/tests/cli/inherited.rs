@@ -83,7 +83,7 @@ fn with_slice(mut command: Command, ns: u64) -> Command {
             sched_period: 0,
         };
         let pointer = &raw mut slice;
-        // SAFETY: the kernel reads and writes 48 bytes pointer the structure.
+        // SAFETY: the kernel reads and writes 48 bytes of the structure.
         let results = unsafe {
             let set = libc::syscall(libc::SYS_sched_setattr, 0, pointer, 0);
             [set, libc::syscall(libc::SYS_sched_getattr, 0, pointer, 48, 0)]
