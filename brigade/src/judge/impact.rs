@@ -15,8 +15,8 @@ const MATTERS: f64 = 0.05;
 /// The widest range, as a factor, that decides by itself.
 const WIDEST: f64 = 3.0;
 
-/// What a program used in a span of time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What a program used in a span of time, and what the kernel counted on all CPUs meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
     /// Length of the span, in nanoseconds.
     pub wall_ns: u64,
@@ -30,17 +30,12 @@ pub struct Used {
     pub at_least: bool,
     /// How many of its threads can run at once: the minimum of threads and CPUs.
     pub at_once: u64,
-}
-
-/// What the kernel counted on all CPUs in that span; `null` if it does not report it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Meanwhile {
-    /// How often a CPU entered an idle state.
+    /// How often a CPU entered an idle state; `null` if the kernel does not report it.
     pub idle_entries: Option<f64>,
-    /// How often a CPU interrupted another.
+    /// How often a CPU interrupted another; `null` if the kernel does not report it.
     pub interrupts: Option<f64>,
     /// Switches of all programs, to and from idle too.
-    pub switches: Option<f64>,
+    pub switches_of_all: f64,
 }
 
 /// The cost of a switch in one case of a run, in nanoseconds.
@@ -59,7 +54,7 @@ pub struct SwitchCost {
 }
 
 /// The cost of each kind.
-pub type Costs = BTreeMap<SwitchKind, SwitchCost>;
+type Costs = BTreeMap<SwitchKind, SwitchCost>;
 
 /// Whether switching matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -102,100 +97,80 @@ pub struct Impact {
 
 impl Impact {
     /// The cost of a program's switches. `prices` must have every kind.
-    pub fn of(used: Used, meanwhile: &Meanwhile, prices: Prices) -> Self {
-        let costs = &prices.costs;
-        let kinds = kinds(&used, meanwhile, costs);
-        let low = share(&used, costs, |kind| (kinds[&kind].low, costs[&kind].wall_ns.low));
-        let high = share(&used, costs, |kind| (kinds[&kind].high, costs[&kind].wall_ns.high));
-        let matters = match (low, high) {
-            (_, high) if high < MATTERS && used.at_least => Matters::Undecided,
-            (_, high) if high < MATTERS => Matters::No,
-            (low, _) if low >= MATTERS => Matters::Yes,
-            _ if high > WIDEST * low => Matters::Undecided,
-            _ if (low * high).sqrt() < MATTERS => Matters::No,
-            _ => Matters::Yes,
+    pub fn of(used: Used, prices: Prices) -> Self {
+        let kinds = kinds(&used, &prices.costs);
+        let switches = (used.voluntary + used.involuntary) as f64;
+        // At one end of all ranges: of the wall time, or, if several threads were active at once,
+        // of theirs.
+        let share = |end: fn(&Interval) -> f64| {
+            let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
+            for (kind, cost) in &prices.costs {
+                let (count, ns) = (switches * end(&kinds[kind]), end(&cost.wall_ns));
+                wall_ns += count * ns;
+                cpu_ns += count * cost.cpu_ns.min(ns);
+            }
+            let active_ns = used.cpu_ns as f64 + (wall_ns - cpu_ns);
+            let span_ns = used.wall_ns.max(1) as f64;
+            let threads = (active_ns / span_ns).clamp(1.0, used.at_once.max(1) as f64);
+            (wall_ns / span_ns / threads).min(1.0)
         };
-        let share = Interval { low, high };
-        Self { used, prices, kinds, share, matters }
+        let (low, high) = (share(|ends| ends.low), share(|ends| ends.high));
+        // The middle of a narrow range decides.
+        let middle = (low * high).sqrt();
+        let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
+        let matters = match used.at_least {
+            _ if least >= MATTERS => Matters::Yes,
+            false if most < MATTERS => Matters::No,
+            _ => Matters::Undecided,
+        };
+        Self { used, prices, kinds, share: Interval { low, high }, matters }
     }
 }
 
 /// The share of the switches of each kind. The CPUs' counters include those of other programs, so
 /// at least what these cannot explain is the program's, and at most all.
-fn kinds(used: &Used, seen: &Meanwhile, costs: &Costs) -> BTreeMap<SwitchKind, Interval> {
+fn kinds(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, Interval> {
     let all = (used.voluntary + used.involuntary).max(1) as f64;
     let blocking = used.voluntary as f64 / all;
     // Going idle and leaving it is a switch of no program.
-    let others = seen
-        .switches
-        .map_or(0.0, |switches| (switches - all - seen.idle_entries.unwrap_or(0.0)).max(0.0));
-    let range = |count: Option<f64>, each: f64, most: f64| {
-        let share = |count: f64| (count / each.max(0.5) / all).clamp(0.0, most);
-        let high = count.map_or(most, share);
-        Interval { low: count.map_or(0.0, |count| share(count - others)), high }
+    let others = (used.switches_of_all - all - used.idle_entries.unwrap_or(0.0)).max(0.0);
+    let range = |count: Option<f64>, each: f64| {
+        let share = |count: f64| (count / each.max(0.5) / all).clamp(0.0, blocking);
+        count.map_or([0.0, blocking], |count| [count - others, count].map(share))
     };
-    let asleep = range(seen.idle_entries, costs[&SwitchKind::Asleep].idle_entries, blocking);
-    let crossing = range(seen.interrupts, costs[&SwitchKind::OtherCpu].interrupts, blocking);
-    let other = Interval {
-        low: (crossing.low - asleep.high).max(0.0),
-        high: (crossing.high - asleep.high).max(0.0),
-    };
+    let asleep = range(used.idle_entries, costs[&SwitchKind::Asleep].idle_entries);
+    let crossing = range(used.interrupts, costs[&SwitchKind::OtherCpu].interrupts);
+    let awake = crossing.map(|share| (share - asleep[1]).max(0.0));
     // The cheapest mixture has the fewest expensive switches.
-    let same = Interval {
-        low: 1.0 - asleep.low - other.low,
-        high: (1.0 - asleep.high - other.high).max(0.0),
-    };
-    BTreeMap::from([
-        (SwitchKind::SameCpu, same),
-        (SwitchKind::OtherCpu, other),
-        (SwitchKind::Asleep, asleep),
-    ])
-}
-
-/// The share of a program's time that its switches take: of the wall time, or, if several threads
-/// were active at once, of theirs. `price` returns the share of the switches of a kind, and the
-/// cost of one.
-fn share(used: &Used, costs: &Costs, price: impl Fn(SwitchKind) -> (f64, f64)) -> f64 {
-    let all = (used.voluntary + used.involuntary) as f64;
-    let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
-    for (kind, cost) in costs {
-        let (share, ns) = price(*kind);
-        wall_ns += all * share * ns;
-        cpu_ns += all * share * cost.cpu_ns.min(ns);
-    }
-    let active_ns = used.cpu_ns as f64 + (wall_ns - cpu_ns);
-    let span_ns = used.wall_ns.max(1) as f64;
-    let threads = (active_ns / span_ns).clamp(1.0, used.at_once.max(1) as f64);
-    (wall_ns / span_ns / threads).min(1.0)
+    let same = [0, 1].map(|end| (1.0 - asleep[end] - awake[end]).max(0.0));
+    let kinds =
+        [(SwitchKind::SameCpu, same), (SwitchKind::OtherCpu, awake), (SwitchKind::Asleep, asleep)];
+    kinds.map(|(kind, [low, high])| (kind, Interval { low, high })).into()
 }
 
 impl SwitchCost {
     /// The cost of a switch over several cases of a report's first run, per switch that the kernel
     /// counted; `None` if one was not measured.
     pub fn of(report: &Report, cases: &[String]) -> Option<Self> {
-        let costs: Option<Vec<Self>> =
-            cases.iter().map(|case| Self::of_case(report, case)).collect();
-        costs?.into_iter().reduce(|one, other| Self {
-            wall_ns: Interval {
-                low: one.wall_ns.low.min(other.wall_ns.low),
-                high: one.wall_ns.high.max(other.wall_ns.high),
-            },
-            ..other
-        })
-    }
-
-    fn of_case(report: &Report, case: &str) -> Option<Self> {
-        let mut rows = report.groups.iter().flat_map(|group| &group.rows);
-        let row = rows.find(|row| row.case == case)?;
-        let switches = row.switches.filter(|switches| *switches > 0.0)?;
-        let wall = row.range?;
-        let each = |count: Option<f64>| count.unwrap_or(0.0) / switches;
-        Some(Self {
-            case: case.to_owned(),
-            cpu_ns: row.cpu_ns? / switches,
-            wall_ns: Interval { low: wall.low / switches, high: wall.high / switches },
-            idle_entries: each(row.parts.and_then(|parts| parts.idle_entries)),
-            interrupts: each(row.parts.and_then(|parts| parts.interrupts)),
+        let cost = |case: &String| {
+            let mut rows = report.groups.iter().flat_map(|group| &group.rows);
+            let row = rows.find(|row| row.case == *case)?;
+            let switches = row.switches.filter(|switches| *switches > 0.0)?;
+            let Interval { low, high } = row.range?;
+            let each = |count: Option<f64>| count.unwrap_or(0.0) / switches;
+            Some(Self {
+                case: case.to_owned(),
+                cpu_ns: row.cpu_ns? / switches,
+                wall_ns: Interval { low: low / switches, high: high / switches },
+                idle_entries: each(row.parts.and_then(|parts| parts.idle_entries)),
+                interrupts: each(row.parts.and_then(|parts| parts.interrupts)),
+            })
+        };
+        let costs = cases.iter().map(cost).collect::<Option<Vec<_>>>()?;
+        costs.into_iter().reduce(|one, other| {
+            let low = one.wall_ns.low.min(other.wall_ns.low);
+            let high = one.wall_ns.high.max(other.wall_ns.high);
+            Self { wall_ns: Interval { low, high }, ..other }
         })
     }
 }
@@ -206,8 +181,9 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What this many blocking switches cost a program of two threads in one second.
-    fn impact(switches: u64, cpu_ns: u64, meanwhile: [Option<f64>; 3]) -> Impact {
+    /// What this many blocking switches cost a program of two threads in one second, in which the
+    /// kernel counted entries into idle states, interrupts and switches of all.
+    fn impact(switches: u64, cpu_ns: u64, counted: (Option<f64>, Option<f64>, f64)) -> Impact {
         let cost = |low: f64, high: f64, idle_entries: f64, interrupts: f64| SwitchCost {
             case: "a".to_owned(),
             cpu_ns: low / 2.0,
@@ -215,39 +191,37 @@ mod tests {
             idle_entries,
             interrupts,
         };
-        let costs = [
+        let costs = BTreeMap::from([
             (SwitchKind::SameCpu, cost(1000.0, 2000.0, 0.0, 0.0)),
             (SwitchKind::OtherCpu, cost(10_000.0, 12_000.0, 0.0, 1.0)),
             (SwitchKind::Asleep, cost(20_000.0, 30_000.0, 1.0, 1.0)),
-        ];
-        let (voluntary, involuntary) = (switches, 0);
-        let (wall_ns, at_least, at_once) = (SECOND, false, 2);
-        let used = Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once };
-        let [idle_entries, interrupts, switches] = meanwhile;
-        let meanwhile = Meanwhile { idle_entries, interrupts, switches };
-        let costs = Costs::from(costs);
-        Impact::of(used, &meanwhile, Prices { run: "run".to_owned(), disturbed: None, costs })
+        ]);
+        let (voluntary, wall_ns, at_once) = (switches, SECOND, 2);
+        let (idle_entries, interrupts, switches_of_all) = counted;
+        let used = Used { wall_ns, cpu_ns, voluntary, at_once, ..Used::default() };
+        let used = Used { idle_entries, interrupts, switches_of_all, ..used };
+        Impact::of(used, Prices { run: "run".to_owned(), disturbed: None, costs })
     }
 
     #[test]
     fn switches_are_priced_by_where_they_went() {
-        let all = Some(10_000.0);
-        for (switches, cpu_ns, meanwhile, matters, [low, high]) in [
+        let (none, all) = (Some(0.0), Some(10_000.0));
+        for (switches, cpu_ns, counted, matters, [low, high]) in [
             // On one CPU.
-            (10_000, SECOND / 2, [Some(0.0), Some(0.0), all], Matters::No, [0.01, 0.02]),
+            (10_000, SECOND / 2, (none, none, 10_000.0), Matters::No, [0.01, 0.02]),
             // To another CPU, and to one that sleeps.
-            (10_000, SECOND / 2, [Some(0.0), all, all], Matters::Yes, [0.1, 0.12]),
-            (10_000, SECOND / 2, [all, all, Some(20_000.0)], Matters::Yes, [0.2, 0.3]),
+            (10_000, SECOND / 2, (none, all, 10_000.0), Matters::Yes, [0.1, 0.12]),
+            (10_000, SECOND / 2, (all, all, 20_000.0), Matters::Yes, [0.2, 0.3]),
             // Two threads that never wait otherwise.
-            (10_000, 2 * SECOND, [Some(0.0), all, all], Matters::Yes, [0.05, 0.06]),
+            (10_000, 2 * SECOND, (none, all, 10_000.0), Matters::Yes, [0.05, 0.06]),
             // Others may have made them, or nothing is known.
-            (10_000, SECOND / 2, [all, all, Some(1e6)], Matters::Undecided, [0.01, 0.3]),
-            (10_000, SECOND / 2, [None; 3], Matters::Undecided, [0.01, 0.3]),
-            (100_000, SECOND / 2, [None; 3], Matters::Yes, [0.1, 1.0]),
-            (100, SECOND / 2, [None; 3], Matters::No, [1e-4, 3e-3]),
-            (0, 0, [Some(0.0); 3], Matters::No, [0.0, 0.0]),
+            (10_000, SECOND / 2, (all, all, 1e6), Matters::Undecided, [0.01, 0.3]),
+            (10_000, SECOND / 2, (None, None, 0.0), Matters::Undecided, [0.01, 0.3]),
+            (100_000, SECOND / 2, (None, None, 0.0), Matters::Yes, [0.1, 1.0]),
+            (100, SECOND / 2, (None, None, 0.0), Matters::No, [1e-4, 3e-3]),
+            (0, 0, (none, none, 0.0), Matters::No, [0.0, 0.0]),
         ] {
-            let impact = impact(switches, cpu_ns, meanwhile);
+            let impact = impact(switches, cpu_ns, counted);
             let share = impact.share;
             let difference = (share.low - low).abs() + (share.high - high).abs();
             assert!(difference < 1e-9 || switches == 100_000 && share.low >= 0.1, "{impact:?}");

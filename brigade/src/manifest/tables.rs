@@ -228,14 +228,14 @@ pub type AdvicePlan = BTreeMap<String, Vec<String>>;
 /// The cases with the cost of each kind of switch, for `brigade impact`.
 pub type ImpactPlan = BTreeMap<SwitchKind, Vec<String>>;
 
-/// A kind of switch.
+/// Where a switch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
-    /// To another thread on the same CPU.
+    /// Stay on one CPU
     SameCpu,
-    /// To a thread on another CPU, which is awake.
+    /// Go to another CPU
     OtherCpu,
-    /// To a thread whose CPU sleeps.
+    /// Wake a sleeping CPU
     Asleep,
 }
