@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -84,10 +85,18 @@ impl AsyncRuntime {
     ///
     /// # Errors
     /// The driver's, or that it panicked.
-    pub fn drive<F>(&self, driver: F) -> anyhow::Result<()>
-    where
-        F: Future<Output = anyhow::Result<()>> + Send + 'static,
-    {
+    pub fn drive(
+        &self,
+        driver: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+    ) -> anyhow::Result<()> {
+        self.run(Box::pin(driver))
+    }
+
+    /// The same for any driver, so that the runtime is compiled once.
+    fn run(
+        &self,
+        driver: Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>,
+    ) -> anyhow::Result<()> {
         match self {
             Self::CurrentThread(runtime) => runtime.block_on(driver),
             Self::Local(runtime) => runtime.block_on(driver),
