@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::system_files::SystemFiles;
+use harness::system_files::{SystemFiles, field};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::{self, c_int};
@@ -37,8 +37,8 @@ const STDERR_BOUND: usize = 4 * 1024;
 /// How long a tool may take to print its version.
 pub const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
-/// How often to check whether a tool has ended, in milliseconds.
-const LOOK_MILLIS: u8 = 10;
+/// How often to check whether a tool has ended.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Grace period between SIGINT and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ pub struct Ended {
     pub duration: Duration,
     /// How much of that time a signal had stopped it.
     pub stopped: Duration,
-    /// Its standard output, at most [`STDOUT_BOUND`] bytes.
+    /// Its standard output; more than [`STDOUT_BOUND`] if it was killed for that.
     pub stdout: Vec<u8>,
     /// The end of its standard error.
     pub stderr: Vec<u8>,
@@ -149,8 +149,8 @@ impl Running {
             cause: Cause::Itself,
             stopped_at: None,
             stopped: Duration::ZERO,
-            stdout: Capture::new(child.stdout.take(), STDOUT_BOUND, false)?,
-            stderr: Capture::new(child.stderr.take(), STDERR_BOUND, true)?,
+            stdout: Capture::new(child.stdout.take())?,
+            stderr: Capture::new(child.stderr.take())?,
             child,
             _alive: alive,
         })
@@ -172,8 +172,11 @@ impl Running {
                 return self.finish();
             }
             self.sleep(signals.as_deref())?;
-            self.stdout.read_some()?;
-            self.stderr.read_some()?;
+            // A process that prints endlessly must not keep the caller here.
+            self.stdout.read(PIPE_BYTES)?;
+            self.stderr.read(PIPE_BYTES)?;
+            let excess = self.stderr.bytes.len().saturating_sub(STDERR_BOUND);
+            self.stderr.bytes.drain(..excess);
             if let Some(guest) = &mut guest {
                 guest.hear(&self.stdout.bytes);
             }
@@ -210,21 +213,11 @@ impl Running {
     /// Sleeps until the process prints or ends, a signal arrives, or the deadline passes.
     fn sleep(&self, signals: Option<&Signals>) -> io::Result<()> {
         let streams = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
-        let wakers = signals.map(|signals| [signals.child.as_fd(), signals.stop.as_fd()]);
-        let fds = streams.chain(wakers.into_iter().flatten());
-        let mut fds: Vec<PollFd> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // `poll` counts in milliseconds.
-        let left = |deadline: Instant| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
-        };
-        let time_out = match signals {
-            Some(_) => self.deadline.map_or(PollTimeout::NONE, left),
-            None => PollTimeout::from(LOOK_MILLIS),
-        };
-        match poll(&mut fds, time_out) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        match signals {
+            Some(Signals { child, stop, .. }) => {
+                sleep(streams.chain([child.as_fd(), stop.as_fd()]), self.deadline)
+            }
+            None => sleep(streams, Some(Instant::now() + LOOK)),
         }
     }
 
@@ -236,7 +229,7 @@ impl Running {
             self.signal(Signal::SIGINT);
         }
         let overdue = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if self.stdout.dropped {
+        if self.stdout.bytes.len() > STDOUT_BOUND {
             self.kill(Cause::Flooded);
         } else if overdue || stops > 1 {
             self.kill(Cause::TimedOut);
@@ -261,14 +254,30 @@ impl Running {
         let duration = self.started.elapsed();
         self.end_stop();
         self.signal(Signal::SIGKILL);
+        self.stdout.read(LARGEST_PIPE_BYTES)?;
+        self.stderr.read(LARGEST_PIPE_BYTES)?;
         Ok(Ended {
             status: self.child.wait()?,
             cause: self.cause,
             duration,
             stopped: self.stopped,
-            stdout: self.stdout.finish()?,
-            stderr: self.stderr.finish()?,
+            stdout: self.stdout.bytes,
+            stderr: self.stderr.bytes,
         })
+    }
+}
+
+/// Sleeps until one of `fds` is readable, or until `end`.
+fn sleep<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, end: Option<Instant>) -> io::Result<()> {
+    let mut fds: Vec<PollFd> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    // `poll` counts in milliseconds.
+    let left = |end: Instant| {
+        let left = end.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    };
+    match poll(&mut fds, end.map_or(PollTimeout::NONE, left)) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -301,70 +310,42 @@ fn tie_to_runner(command: &mut Command) -> io::Result<PipeWriter> {
     Ok(alive)
 }
 
-/// The most bytes taken in one read: the size of a Linux pipe.
-const READ_BYTES: usize = 64 * 1024;
-
-/// Reads that empty the largest pipe an unprivileged process may have, 1 MiB.
-const READS_TO_EMPTY: usize = 16;
+/// The size of a Linux pipe, and the largest that an unprivileged process may have.
+const PIPE_BYTES: u64 = 64 * 1024;
+const LARGEST_PIPE_BYTES: u64 = 1024 * 1024;
 
 /// One output stream of a process.
 #[derive(Debug)]
 struct Capture {
     /// `None` once the stream has ended.
     source: Option<File>,
-    bound: usize,
-    /// Whether to keep the end, not the beginning, of more than that.
-    keeps_end: bool,
     bytes: Vec<u8>,
-    dropped: bool,
 }
 
 impl Capture {
-    /// Captures at most `bound` bytes from `pipe`; without a pipe the capture stays empty.
-    fn new(pipe: Option<impl Into<OwnedFd>>, bound: usize, keeps_end: bool) -> io::Result<Self> {
+    /// Captures from `pipe`; without one the capture stays empty.
+    fn new(pipe: Option<impl Into<OwnedFd>>) -> io::Result<Self> {
         let source = pipe.map(|pipe| File::from(pipe.into()));
         if let Some(source) = &source {
             fcntl(source, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         }
-        Ok(Self { source, bound, keeps_end, bytes: Vec::new(), dropped: false })
+        Ok(Self { source, bytes: Vec::new() })
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once, if anything is available. Only once: a process that prints endlessly must not
-    /// keep the caller here.
-    fn read_some(&mut self) -> io::Result<()> {
-        let Some(source) = &mut self.source else { return Ok(()) };
-        let mut buffer = [0; READ_BYTES];
-        match source.read(&mut buffer) {
-            Ok(0) => self.source = None,
-            Ok(length) => self.store(&buffer[..length]),
+    /// Reads what is available, at most this many bytes.
+    fn read(&mut self, most: u64) -> io::Result<()> {
+        let Some(source) = &self.source else { return Ok(()) };
+        match source.take(most).read_to_end(&mut self.bytes) {
+            Ok(length) if length as u64 == most => {}
+            Ok(_) => self.source = None,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    /// Reads the rest of the pipe after the process has ended, and closes it even if another
-    /// process still holds its other end.
-    fn finish(mut self) -> io::Result<Vec<u8>> {
-        for _ in 0..READS_TO_EMPTY {
-            self.read_some()?;
-        }
-        Ok(self.bytes)
-    }
-
-    fn store(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        let excess = self.bytes.len().saturating_sub(self.bound);
-        self.dropped |= excess > 0;
-        match self.keeps_end {
-            false => self.bytes.truncate(self.bound),
-            true => drop(self.bytes.drain(..excess)),
-        }
     }
 }
 
@@ -412,13 +393,8 @@ impl Signals {
 
     /// Sleeps until `end`, or until a stop is requested.
     pub fn sleep_until(&mut self, end: Instant) {
-        while self.stops == 0
-            && let Some(left) = end.checked_duration_since(Instant::now())
-        {
-            let mut stop = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
-            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-            let _ = poll(&mut stop, timeout);
-            self.stops();
+        while self.stops() == 0 && Instant::now() < end {
+            let _ = sleep([self.stop.as_fd()].into_iter(), Some(end));
         }
     }
 
@@ -436,9 +412,8 @@ impl Signals {
 /// Whether this process was started to ignore a signal.
 fn ignores(signal: c_int) -> bool {
     let status = SystemFiles::live().text("proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
+    let mask = field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    mask.unwrap_or(0) >> (signal - 1) & 1 == 1
 }
 
 /// A reader, which never blocks, and the writer for signal handlers.
@@ -460,8 +435,6 @@ fn drain(reader: &mut UnixStream) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Write as _, pipe};
-
     use super::*;
 
     #[test]
@@ -472,25 +445,10 @@ mod tests {
         assert_eq!((&*answer.stdout, &*answer.stderr), (&b"1.2\n"[..], &b"no home\n"[..]));
         assert_eq!(answer.status.code(), Some(3));
         assert!(ask("exec >&- 2>&-; sleep 0.05").unwrap().status.success());
+        let answer = ask("yes | head -c 300000 >&2; printf end >&2").unwrap();
+        assert!(answer.stderr.ends_with(b"y\nend") && answer.stderr.len() < 200_000);
         for script in ["sleep 1000", "kill -STOP $$", "sleep 1000 & wait"] {
             assert_eq!(ask(script).unwrap_err().kind(), ErrorKind::TimedOut, "{script}");
-        }
-    }
-
-    #[test]
-    fn one_end_is_kept_up_to_the_bound() {
-        for (keeps_end, bound, kept) in
-            [(false, 5, &b"abcde"[..]), (true, 4, b"cdef"), (false, 6, b"abcdef")]
-        {
-            let (reader, mut writer) = pipe().unwrap();
-            let mut capture = Capture::new(Some(reader), bound, keeps_end).unwrap();
-            for part in ["abc", "de", "f"] {
-                writer.write_all(part.as_bytes()).unwrap();
-                capture.read_some().unwrap();
-            }
-            assert_eq!(capture.dropped, bound < 6);
-            // Nothing waits for a writer that stays open.
-            assert_eq!(capture.finish().unwrap(), kept);
         }
     }
 }
