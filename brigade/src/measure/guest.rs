@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::ChildStdin;
 
+use anyhow::{Context as _, Error, anyhow, bail, ensure};
 use harness::cpus;
 use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
@@ -35,12 +36,10 @@ pub struct Guest {
     inherited: Facts,
     /// Its process and standard input; `None` before the start.
     process: Option<(u32, ChildStdin)>,
-    /// How much of its output has been read, and how much of the rest contains
-    /// no line end, in bytes.
+    /// How much of its output has been read, in bytes.
     read: usize,
-    searched: usize,
     stage: Stage,
-    laps: Option<Result<Laps, String>>,
+    laps: Option<anyhow::Result<Laps>>,
 }
 
 /// A guest's progress.
@@ -50,14 +49,14 @@ enum Stage {
     Measuring(Box<Start>),
     /// `None` if the process could not be read.
     Measured(Option<Box<Span>>),
-    Wrong(String),
+    Wrong(Error),
 }
 
 impl Guest {
     /// A guest to run on `cpus`.
     pub fn new(placement: Policy, cpus: Vec<usize>) -> Self {
         let (stage, laps, process, inherited) = (Stage::Before, None, None, Facts::new());
-        Self { placement, cpus, inherited, process, read: 0, searched: 0, stage, laps }
+        Self { placement, cpus, inherited, process, read: 0, stage, laps }
     }
 
     /// Sets its process and its standard input.
@@ -67,21 +66,18 @@ impl Guest {
 
     /// Reads new complete lines; `stdout` is its whole output so far.
     pub fn hear(&mut self, stdout: &[u8]) {
-        let from = |searched: usize| stdout[searched..].iter().position(|&byte| byte == b'\n');
-        while let Some(length) = from(self.searched) {
-            let line = &stdout[self.read..self.searched + length];
-            self.searched += length + 1;
-            self.read = self.searched;
+        while let Some(length) = stdout[self.read..].iter().position(|&byte| byte == b'\n') {
+            let line = &stdout[self.read..][..length];
+            self.read += length + 1;
             self.hear_line(line, self.read < stdout.len());
         }
-        self.searched = stdout.len();
     }
 
     /// Reads the rest after its end, and builds a record.
     ///
     /// # Errors
-    /// The reason why there is none, in one line.
-    pub fn record(mut self, stdout: &[u8]) -> Result<Record, String> {
+    /// The reason why there is none.
+    pub fn record(mut self, stdout: &[u8]) -> anyhow::Result<Record> {
         self.hear(stdout);
         let rest = &stdout[self.read..];
         if !rest.is_empty() {
@@ -89,14 +85,13 @@ impl Guest {
         }
         let counted = match self.stage {
             Stage::Wrong(reason) => return Err(reason),
-            Stage::Measuring(_) => return Err("never printed `measured`".to_owned()),
+            Stage::Measuring(_) => bail!("never printed `measured`"),
             Stage::Before => None,
             Stage::Measured(counted) => counted,
         };
-        let laps = self.laps.unwrap_or_else(|| Err("printed no laps".to_owned()))?;
-        if counted.as_ref().is_some_and(|counted| counted.is_idle()) {
-            return Err("did nothing between its marks: another process made them".to_owned());
-        }
+        let laps = self.laps.context("printed no laps")??;
+        let is_idle = counted.as_ref().is_some_and(|counted| counted.is_idle());
+        ensure!(!is_idle, "did nothing between its marks: another process made them");
         let record = laps.into_record(self.placement, self.cpus, counted.as_deref());
         record.map(|record| Record { inherited: self.inherited, ..record })
     }
@@ -113,7 +108,7 @@ impl Guest {
     fn hear_line(&mut self, line: &[u8], more: bool) {
         let pid = self.process.as_ref().map_or(0, |(pid, _)| *pid);
         let text = String::from_utf8_lossy(line);
-        let wrong = |reason: &str| Err(reason.to_owned());
+        let wrong = |reason: &str| Err(anyhow!("{reason}"));
         let stage = std::mem::replace(&mut self.stage, Stage::Before);
         let next = match (text.trim_end(), stage) {
             (_, stage @ Stage::Wrong(_)) => Ok(stage),
@@ -146,17 +141,12 @@ impl Guest {
             }
         };
         self.stage = next.unwrap_or_else(Stage::Wrong);
-        match &self.stage {
+        match (&self.stage, &mut self.process) {
             // Without an answer, it reads end of file.
-            Stage::Wrong(_) => self.process = None,
-            _ => self.answer(),
-        }
-    }
-
-    /// Lets it continue. Ignores a guest that has ended.
-    fn answer(&mut self) {
-        if let (Some((_, answers)), None) = (&mut self.process, &self.laps) {
-            let _ = answers.write_all(b"\n");
+            (Stage::Wrong(_), _) => self.process = None,
+            // Lets it continue, unless it has ended.
+            (_, Some((_, answers))) if self.laps.is_none() => drop(answers.write_all(b"\n")),
+            _ => {}
         }
     }
 }
@@ -166,7 +156,7 @@ impl Guest {
 ///
 /// # Errors
 /// If that is not known.
-fn marking(mut pid: u32) -> Result<u32, String> {
+fn marking(mut pid: u32) -> anyhow::Result<u32> {
     let files = SystemFiles::live();
     let streams = |pid| [0, 1].map(|fd| files.link(&format!("proc/{pid}/fd/{fd}")));
     while let Some("do_wait" | "0") = files.line(&format!("proc/{pid}/wchan")).as_deref() {
@@ -178,7 +168,7 @@ fn marking(mut pid: u32) -> Result<u32, String> {
             ([child], _) => pid = *child,
             _ => {
                 let name = files.line(&format!("proc/{pid}/comm")).unwrap_or_default();
-                return Err(format!("{name} is a wrapper: it must start the program with exec"));
+                bail!("{name} is a wrapper: it must start the program with exec");
             }
         }
     }
@@ -257,9 +247,9 @@ pub struct Lapped {
 }
 
 impl Laps {
-    /// Parses a guest's last line. The error is one line.
-    fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |error| format!("reading its laps: {error}; docs/PROTOCOL.md describes them");
+    /// Parses a guest's last line.
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let wrong = |error| anyhow!("reading its laps: {error}; docs/PROTOCOL.md describes them");
         parsed(text.as_bytes()).map_err(wrong)
     }
 
@@ -269,13 +259,11 @@ impl Laps {
         placement: Policy,
         affinity: Vec<usize>,
         span: Option<&Span>,
-    ) -> Result<Record, String> {
-        if self.tasks == 0 {
-            return Err("reports 0 tasks".to_owned());
-        }
+    ) -> anyhow::Result<Record> {
+        ensure!(self.tasks > 0, "reports 0 tasks");
         let measurements = self.measurements.iter().map(|samples| samples.measurement(self.tasks));
         let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
-        let principal = measurements.first().ok_or("reports no measurement")?;
+        let principal = measurements.first().context("reports no measurement")?;
         let operations = (principal.operations as f64) * principal.count as f64;
         if let Some(wall_ns) = span.and_then(|span| span.interference.wall_ns) {
             fits(principal, wall_ns)?;
@@ -322,7 +310,7 @@ const AROUND_LAPS_NS: f64 = 2e7;
 /// Compares a guest's laps with the time between its marks, which the runner measured. Sequential
 /// iterations take most of it. Other laps may overlap (late wake-ups wait at the same time), but
 /// none is longer.
-fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
+fn fits(laps: &Measurement, wall_ns: u64) -> anyhow::Result<()> {
     let wall = wall_ns as f64;
     let most = MOST_OF_SPAN * wall + AROUND_LAPS_NS;
     let (last, ns, allowed) = if laps.name == "iteration" {
@@ -331,20 +319,19 @@ fn fits(laps: &Measurement, wall_ns: u64) -> Result<(), String> {
     } else {
         ("longest lap lasts", laps.max_ns as f64, 0.0..=most)
     };
-    if allowed.contains(&ns) {
-        return Ok(());
-    }
-    Err(format!(
+    ensure!(
+        allowed.contains(&ns),
         "'{}': its {last} {ns:.0} ns, but {wall:.0} ns passed between its marks",
         laps.name
-    ))
+    );
+    Ok(())
 }
 
 impl Lapped {
-    fn measurement(&self, tasks: u64) -> Result<Measurement, String> {
+    fn measurement(&self, tasks: u64) -> anyhow::Result<Measurement> {
         let Self { name, operation, operations, covers_all_tasks, laps_ns } = self;
         if let Some(lap) = laps_ns.iter().find(|lap| **lap > LONGEST_LAP_NS) {
-            return Err(format!("'{name}': has a lap of {lap} ns, more than {LONGEST_LAP_NS}"));
+            bail!("'{name}': has a lap of {lap} ns, more than {LONGEST_LAP_NS}");
         }
         let mut samples = Samples::new(Measured {
             name: "",
@@ -357,7 +344,7 @@ impl Lapped {
             Some(measurement) if *operations > 0 => {
                 Ok(Measurement { name: name.clone(), operation: operation.clone(), ..measurement })
             }
-            _ => Err(format!("'{name}': has {} laps of {operations} operations", laps_ns.len())),
+            _ => bail!("'{name}': has {} laps of {operations} operations", laps_ns.len()),
         }
     }
 }
@@ -374,7 +361,7 @@ mod tests {
         "measurements":[{"name":"iteration","operation":"hop","operations":4,
         "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
 
-    fn record(text: &str, span: Option<&Span>) -> Result<Record, String> {
+    fn record(text: &str, span: Option<&Span>) -> anyhow::Result<Record> {
         Laps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span)
     }
 
@@ -428,7 +415,7 @@ mod tests {
             ("\"operations\":4", "\"operations\":0", "'iteration': has 3 laps of 0 operations"),
         ] {
             assert!(LAPS.contains(from), "{from}");
-            let error = record(&LAPS.replace(from, to), None).expect_err(to);
+            let error = record(&LAPS.replace(from, to), None).expect_err(to).to_string();
             assert!(error.contains(reason), "{error} does not contain {reason:?}");
         }
     }
@@ -451,7 +438,7 @@ mod tests {
         ) {
             match Guest::new(Policy::Free, vec![0]).record(&output) {
                 Ok(record) => prop_assert!(record.tasks > 0),
-                Err(reason) => prop_assert!(!reason.is_empty()),
+                Err(reason) => prop_assert!(!reason.to_string().is_empty()),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 use std::{slice, thread};
 
-use anyhow::ensure;
+use anyhow::{Context as _, Error, bail, ensure};
 use harness::cpus;
 use harness::flags::name;
 use harness::limits::{Need, Refusal, admit, in_force};
@@ -109,64 +109,71 @@ pub fn number(words: &[String], flag: &str) -> Option<u64> {
 pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let words = job.words();
-    let (ended, verdict) = run(job, &words, signals);
-    let mut invocation = Invocation {
+    let judged = run(job, &words, signals).unwrap_or_else(|error| {
+        let is_refused = Exit::of(&error) == Exit::Limit;
+        let outcome = if is_refused { Outcome::Refused } else { Outcome::Failed };
+        Invocation { outcome, error: Some(on_one_line(&error)), ..Invocation::default() }
+    });
+    Invocation {
         schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
         round: job.round,
         attempt: job.attempt,
         started_at,
-        duration_ns: ended.as_ref().map_or(0, |ended| nanoseconds(ended.duration)),
         command: [job.under.iter().map(|word| without_place(word)).collect(), words].concat(),
-        stopped_ns: ended.as_ref().map(|ended| nanoseconds(ended.stopped)),
-        exit_code: ended.as_ref().and_then(|ended| ended.status.code()),
-        signal: ended.as_ref().and_then(|ended| ended.status.signal()),
-        ..verdict
-    };
-    if let (Outcome::Measured, Some(record)) = (invocation.outcome, &invocation.record)
-        && let Err(reason) = verify(record, &job.case.program, &name(&job.case.placement))
-    {
-        // It is kept, but counts as failed.
-        (invocation.outcome, invocation.error) = failed(&on_one_line(&format!("{reason:#}")));
+        ..judged
     }
-    invocation
 }
 
-/// Runs a job's process to its end, if it can be started, and judges it.
-fn run(job: &Job, words: &[String], signals: &mut Signals) -> (Option<Ended>, Invocation) {
-    let failed = |outcome, error| {
-        (None, Invocation { outcome, error: Some(error), ..Invocation::default() })
-    };
-    if job.binary.is_replaced() {
-        let error = "could not be run: its file was replaced since the run began: restore it, or \
-            start a new run";
-        return failed(Outcome::Failed, error.to_owned());
-    }
+/// Runs a job's process to its end and judges it.
+///
+/// # Errors
+/// If it cannot be started.
+fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Invocation> {
+    ensure!(
+        !job.binary.is_replaced(),
+        "could not be run: its file was replaced since the run began: restore it, or start a new run"
+    );
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
     let mut process = job.binary.command(job.under);
     process.args(&words[1..]).stderr(Stdio::piped());
     let mut guest = None;
     if job.binary.program.form == Form::Laps {
-        if let Err(refusal) = check_limits(job, words) {
-            return failed(Outcome::Refused, format!("--tasks: {refusal}"));
-        }
-        match place(&mut process, job) {
-            Ok(cpus) => guest = Some(Guest::new(job.case.placement, cpus)),
-            Err(error) => return failed(Outcome::Failed, format!("could not be placed: {error}")),
-        }
+        check_limits(job, words).context("--tasks")?;
+        let cpus = place(&mut process, job).context("could not be placed")?;
+        guest = Some(Guest::new(job.case.placement, cpus));
     }
-    match process::run(&mut process, time_out, signals, guest.as_mut()) {
-        Ok(ended) => {
-            let mut verdict = classify(&ended, guest);
-            if let (Some(record), true) = (&mut verdict.record, job.binary.program.server.is_some())
-            {
-                record.program.clone_from(&job.case.program);
-                record.parameters.remove("kind");
-            }
-            (Some(ended), verdict)
-        }
-        Err(error) => failed(Outcome::Failed, format!("could not be run: {error}")),
+    let ended = process::run(&mut process, time_out, signals, guest.as_mut())
+        .context("could not be run")?;
+    let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
+    let mut record = match guest {
+        None => read_record(&ended.stdout),
+        Some(guest) => guest.record(&ended.stdout),
+    };
+    if let (Ok(record), true) = (&mut record, job.binary.program.server.is_some()) {
+        record.program.clone_from(&job.case.program);
+        record.parameters.remove("kind");
     }
+    let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
+    let exit_code = ended.status.code();
+    let judged = judge(&ended, job.case, &record, whereabouts);
+    let outcome = match (&judged, ended.cause) {
+        (Ok(()), _) => Outcome::Measured,
+        (_, Cause::TimedOut) => Outcome::TimedOut,
+        _ if exit_code == Some(Exit::Limit.code().into()) && !interrupted => Outcome::Refused,
+        _ => Outcome::Failed,
+    };
+    Ok(Invocation {
+        outcome,
+        interrupted,
+        error: judged.err().map(|error| on_one_line(&error)),
+        duration_ns: nanoseconds(ended.duration),
+        stopped_ns: Some(nanoseconds(ended.stopped)),
+        exit_code,
+        signal: ended.status.signal(),
+        record: record.ok(),
+        ..Invocation::default()
+    })
 }
 
 /// Checks the limits for a guest's tasks, if their kind is known; `--tasks`
@@ -204,9 +211,11 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Verifies that a record is of this program and placement, and does not contradict itself.
-fn verify(record: &Record, program: &str, requested: &str) -> anyhow::Result<()> {
+/// Verifies that a record is of this case and complete, and does not contradict itself.
+fn verify(record: &Record, case: &Case) -> anyhow::Result<()> {
     let Record { program: found, iterations, parameters, measurements, .. } = record;
+    let (program, requested) = (&case.program, &*name(&case.placement));
+    ensure!(record.complete, "exited with 0, but its record is marked incomplete");
     ensure!(found == program, "is a record of '{found}', not of '{program}'");
     let placement = parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
     ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
@@ -262,55 +271,34 @@ fn verify_cpus(record: &Record, placement: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Judges an ended process: the outcome, the reason if it did not measure, and any record. `guest`
-/// has the output of one that prints laps.
-fn classify(ended: &Ended, guest: Option<Guest>) -> Invocation {
-    let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
-    let record = match guest {
-        None => read_record(&ended.stdout),
-        Some(guest) => guest.record(&ended.stdout),
-    };
-    let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
-    let (outcome, error) = match ended.cause {
-        Cause::TimedOut => {
-            let seconds = ended.duration.as_secs_f64();
-            let why = format!("was killed after {seconds:.1} s, its case's timeout_seconds");
-            (Outcome::TimedOut, Some(why))
-        }
-        Cause::Flooded => {
-            let most = STDOUT_BOUND >> 20;
-            failed(&format!("was killed: its standard output exceeded {most} MiB"))
-        }
-        Cause::Stopped if interrupted => failed("was interrupted together with the run"),
-        Cause::Stopped | Cause::Itself => judge_status(ended, &record, whereabouts),
-    };
-    Invocation { outcome, interrupted, error, record: record.ok(), ..Invocation::default() }
-}
-
-fn failed(why: &str) -> (Outcome, Option<String>) {
-    (Outcome::Failed, Some(why.to_owned()))
-}
-
-/// Judges a process that ended without the runner.
-fn judge_status(
+/// Judges an ended process and what it printed.
+///
+/// # Errors
+/// Why it did not measure.
+fn judge(
     ended: &Ended,
-    record: &Result<Record, String>,
+    case: &Case,
+    record: &anyhow::Result<Record>,
     whereabouts: &str,
-) -> (Outcome, Option<String>) {
-    let code = ended.status.code();
-    if code == Some(Exit::Done.code().into()) {
-        return match record {
-            Ok(record) if record.complete => (Outcome::Measured, None),
-            Ok(_) => failed("exited with 0, but its record is marked incomplete"),
-            Err(reason) => failed(reason),
-        };
+) -> anyhow::Result<()> {
+    match (ended.cause, record) {
+        (Cause::TimedOut, _) => {
+            let seconds = ended.duration.as_secs_f64();
+            bail!("was killed after {seconds:.1} s, its case's timeout_seconds")
+        }
+        (Cause::Flooded, _) => {
+            bail!("was killed: its standard output exceeded {} MiB", STDOUT_BOUND >> 20)
+        }
+        (_, Ok(record)) if ended.status.success() => verify(record, case),
+        (_, Err(reason)) if ended.status.success() => bail!("{reason:#}"),
+        (Cause::Stopped, _) => bail!("was interrupted together with the run"),
+        (Cause::Itself, _) => {
+            let own_words = record.as_ref().ok().and_then(|record| record.error.clone());
+            let reason = own_words.or_else(|| ended.last_line());
+            let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+            bail!("{}{whereabouts}: {reason}", how_it_ended(ended))
+        }
     }
-    let refused = code == Some(Exit::Limit.code().into());
-    let outcome = if refused { Outcome::Refused } else { Outcome::Failed };
-    let own_words = record.as_ref().ok().and_then(|record| record.error.clone());
-    let own_words = own_words.or_else(|| ended.last_line());
-    let reason = own_words.unwrap_or_else(|| "it gave no reason".to_owned());
-    (outcome, Some(format!("{}{whereabouts}: {}", how_it_ended(ended), on_one_line(&reason))))
 }
 
 fn how_it_ended(ended: &Ended) -> String {
@@ -324,18 +312,15 @@ fn how_it_ended(ended: &Ended) -> String {
 }
 
 /// Reads the one record that a program prints.
-fn read_record(stdout: &[u8]) -> Result<Record, String> {
-    let text = str::from_utf8(stdout)
-        .map_err(|_| "its standard output is not text; a record is JSON".to_owned())?
-        .trim();
-    if text.is_empty() {
-        return Err("printed no record".to_owned());
-    }
-    Record::parse(text).map_err(|error| on_one_line(&error.to_string()))
+fn read_record(stdout: &[u8]) -> anyhow::Result<Record> {
+    let text = str::from_utf8(stdout).ok();
+    let text = text.context("its standard output is not text; a record is JSON")?.trim();
+    ensure!(!text.is_empty(), "printed no record");
+    Record::parse(text)
 }
 
-fn on_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+fn on_one_line(error: &Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How long to do the reference work: a fiftieth of a short invocation.
