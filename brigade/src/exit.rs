@@ -1,7 +1,5 @@
 //! Exit codes of `brigade`, and the errors that choose one.
 
-use std::process::ExitCode;
-
 use harness::failure;
 pub use harness::failure::UsageError;
 use harness::limits::Refusal;
@@ -22,12 +20,6 @@ pub enum Exit {
     Slower = 4,
     /// SIGINT or SIGTERM.
     Interrupted = failure::INTERRUPTED,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit.code())
-    }
 }
 
 impl Exit {

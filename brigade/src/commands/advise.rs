@@ -61,8 +61,7 @@ struct Advice {
 ///
 /// # Panics
 /// Never: `settings.toml` is part of this program.
-pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.programs.manifest()?;
+pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let files = SystemFiles::below(flags.root.as_deref().unwrap_or(Path::new("/")));
     let mut facts = Environment::of_machine(&files);
     if flags.root.is_none() {
@@ -82,7 +81,7 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         output::print(&output::json(&all.collect::<Result<Vec<_>, _>>()?)?)?;
         return Ok(Exit::Done);
     }
-    let run = flags.root.is_none().then(|| fullest_here(&manifest)).flatten();
+    let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
     let suspect = |row: &Row| {
         let affects = |entry: &&Advice| {
             let cases = manifest.advice.get(&entry.setting.cost);
@@ -90,7 +89,7 @@ pub fn advise(flags: &AdviseFlags) -> anyhow::Result<Exit> {
         };
         advice.iter().find(affects).map(|entry| entry.setting.name.clone())
     };
-    let slow = run.map(|run| page::text(&slowness(&manifest, &run, suspect)) + "\n");
+    let slow = run.map(|run| page::text(&slowness(manifest, &run, suspect)) + "\n");
     output::print(&(slow.unwrap_or_default() + &inherited(&unusual) + &text(&advice)))?;
     Ok(Exit::Done)
 }

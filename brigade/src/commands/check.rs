@@ -3,12 +3,11 @@
 use harness::record::{Record, Switches};
 use harness::terminal;
 
-use crate::commands::flags::CheckFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
-use crate::manifest::{Case, Placement};
+use crate::manifest::{Case, Manifest, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke, number, without};
 use crate::measure::process::Signals;
@@ -20,13 +19,12 @@ use crate::store::results::{Invocation, Outcome};
 /// If the flags or the manifest are wrong, the programs cannot be built, or
 /// standard output cannot be written. A failing program is a finding, not an
 /// error.
-pub fn check(flags: &CheckFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.programs.manifest()?;
-    let cases: Vec<&Case> = match &flags.names[..] {
+pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
+    let cases: Vec<&Case> = match names {
         [] => manifest.cases.iter().collect(),
         names => manifest.chosen(names)?,
     };
-    let mut session = Session::begin(&manifest)?;
+    let mut session = Session::begin(manifest)?;
     let (binaries, capabilities) = session.build(&cases)?;
 
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);

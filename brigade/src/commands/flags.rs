@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use anyhow::bail;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use harness::limits::Kind;
@@ -16,7 +16,6 @@ use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
-use crate::measure::executables::unpacked_guests;
 use crate::programs;
 use crate::store::results;
 
@@ -34,6 +33,9 @@ pub struct Cli {
     /// The flags of `run`, the default subcommand.
     #[command(flatten)]
     pub run: RunFlags,
+    /// The manifest [default: the one in this binary]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub manifest: Option<PathBuf>,
 }
 
 /// The subcommands of `brigade`.
@@ -47,10 +49,18 @@ pub enum Command {
     Report(ReportFlags),
     /// List groups or cases, or explain a case
     #[command(after_help = after(&["list"], &[]))]
-    List(ListFlags),
+    List {
+        /// Groups to list, or cases to explain
+        #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
+        names: Vec<String>,
+    },
     /// Run every case for a few iterations and verify its record
     #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
-    Check(CheckFlags),
+    Check {
+        /// Groups and cases to check [default: all]
+        #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
+        names: Vec<String>,
+    },
     /// Predict how many tasks fit on this machine, and the limit that stops more
     #[command(after_help = after(&["limits"], &[Exit::Limit]))]
     Limits(LimitsFlags),
@@ -66,6 +76,13 @@ pub enum Command {
     /// Show where a hop's time goes
     #[command(after_help = after(&["trace", "measuring"], &[Exit::Limit]))]
     Trace(TraceFlags),
+}
+
+impl Command {
+    /// Whether it needs the guests.
+    pub fn starts_programs(&self) -> bool {
+        !matches!(self, Self::Report(_) | Self::Limits(_) | Self::Advise(_) | Self::Impact(_))
+    }
 }
 
 /// The version, and the commit of a release build.
@@ -106,7 +123,7 @@ pub struct CompareFlags {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub args: Vec<String>,
     /// Largest difference that does not matter, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = not_negative, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = amount, allow_negative_numbers = true)]
     pub margin: f64,
     /// When to fail; also with 1 if nothing was compared
     #[arg(long, value_enum, value_name = "VERDICT")]
@@ -139,6 +156,7 @@ pub enum FailOn {
 pub struct RunCommand {
     /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
     #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
+    #[arg(add = ArgValueCandidates::new(groups_and_cases))]
     pub names: Vec<String>,
     /// Its flags.
     #[command(flatten)]
@@ -150,8 +168,9 @@ pub struct RunCommand {
 pub struct RunFlags {
     #[command(flatten)]
     pub measure: MeasureFlags,
-    #[command(flatten)]
-    pub show: ShowFlags,
+    /// Print all tables and notes instead of the first screen
+    #[arg(long)]
+    pub full: bool,
     /// Resume the interrupted run in this folder
     #[arg(
         long,
@@ -169,7 +188,7 @@ pub struct MeasureFlags {
     pub rounds: Option<u32>,
     /// Start nothing after this many seconds [default: 7 per case, at least 30; comparisons: 25 per
     /// case; with --rounds: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = amount)]
     pub time: Option<f64>,
     /// Seed for the order of cases
     #[arg(long, value_name = "N")]
@@ -181,8 +200,6 @@ pub struct MeasureFlags {
     /// Name of the results folder, after the date [default: CPU model and count]
     #[arg(long, value_name = "LABEL", value_parser = label)]
     pub name: Option<String>,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
 }
 
 impl MeasureFlags {
@@ -202,14 +219,6 @@ impl MeasureFlags {
     }
 }
 
-/// What to print in addition to the first screen.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct ShowFlags {
-    /// Print all tables and notes instead of the first screen
-    #[arg(long)]
-    pub full: bool,
-}
-
 /// The flags of `brigade report`.
 #[derive(Debug, Args)]
 pub struct ReportFlags {
@@ -222,10 +231,9 @@ pub struct ReportFlags {
     /// Also write the pictures of groups, as SVG files in this folder
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
-    #[command(flatten)]
-    pub show: ShowFlags,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
+    /// Print all tables and notes instead of the first screen
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// A format of a report.
@@ -258,27 +266,6 @@ pub enum ComparisonFormat {
     Json,
 }
 
-/// The flags of `brigade list`.
-#[derive(Debug, Args)]
-pub struct ListFlags {
-    /// Groups to list, or cases to explain
-    #[arg(value_name = "GROUP|CASE")]
-    pub names: Vec<String>,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
-}
-
-/// The flags of `brigade check`.
-#[derive(Debug, Args)]
-pub struct CheckFlags {
-    /// Groups and cases to check [default: all]
-    #[arg(value_name = "GROUP|CASE")]
-    pub names: Vec<String>,
-    /// The manifest and its programs.
-    #[command(flatten)]
-    pub programs: ProgramFlags,
-}
-
 /// The flags of `brigade advise`.
 #[derive(Debug, Args)]
 pub struct AdviseFlags {
@@ -288,8 +275,6 @@ pub struct AdviseFlags {
     /// Folder to read settings from, for a simulated machine
     #[arg(long, value_name = "DIR", hide = true)]
     pub root: Option<PathBuf>,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade impact`.
@@ -299,7 +284,7 @@ pub struct ImpactFlags {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
     /// How long to watch, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
+    #[arg(long, value_name = "SECONDS", value_parser = amount, default_value = "10")]
     pub time: f64,
     /// Run this command instead, until it ends
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
@@ -310,15 +295,13 @@ pub struct ImpactFlags {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade trace`.
 #[derive(Debug, Args)]
 pub struct TraceFlags {
     /// Case to trace: a ring, or wake-ups (brigade list tails)
-    #[arg(value_name = "CASE")]
+    #[arg(value_name = "CASE", add = ArgValueCandidates::new(cases))]
     pub case: String,
     /// Write one lap as an SVG picture
     #[arg(long, value_name = "FILE")]
@@ -326,8 +309,6 @@ pub struct TraceFlags {
     /// Write all laps as Trace Event JSON, for Perfetto and chrome://tracing
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    #[command(flatten)]
-    pub programs: ProgramFlags,
 }
 
 /// The flags of `brigade limits`.
@@ -345,71 +326,18 @@ pub struct LimitsFlags {
     pub json: bool,
 }
 
-/// The flag of every command that reads the manifest.
-#[derive(Clone, Debug, Default, Args)]
-pub struct ProgramFlags {
-    /// The manifest [default: the one in this binary]
-    #[arg(long, value_name = "FILE")]
-    pub manifest: Option<PathBuf>,
-}
-
-impl ProgramFlags {
-    /// The manifest in the flags, or the one in this binary.
-    ///
-    /// # Errors
-    /// As [`Manifest::load`].
-    pub fn alone(&self) -> anyhow::Result<Manifest> {
-        Manifest::load(self.manifest.as_deref())
-    }
-
-    /// The same with the guests' sources.
-    ///
-    /// # Errors
-    /// As [`Manifest::load`].
-    pub fn manifest(&self) -> anyhow::Result<Manifest> {
-        let mut manifest = self.alone()?;
-        manifest.guests = manifest.guests.or_else(unpacked_guests);
-        Ok(manifest)
-    }
-}
-
 /// Accepts characters that are safe in a folder's name on any system.
 fn label(text: &str) -> Result<String, String> {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if text.is_empty() || !text.chars().all(safe) {
-        return Err("use letters, digits, '-', '_' and '.' only".to_owned());
-    }
-    Ok(text.to_owned())
+    let is_safe = !text.is_empty() && text.chars().all(safe);
+    let advice = || "use letters, digits, '-', '_' and '.' only".to_owned();
+    is_safe.then(|| text.to_owned()).ok_or_else(advice)
 }
 
-/// Seconds: above zero, and less than two weeks.
-fn seconds(text: &str) -> Result<f64, String> {
-    let is_fine = |seconds| seconds > 0.0 && seconds < 1e6;
-    number(text, is_fine, "use a number of seconds above 0 and below 1000000")
-}
-
-/// A number of zero or more.
-fn not_negative(text: &str) -> Result<f64, String> {
-    number(text, |number| number >= 0.0, "use a number of at least 0")
-}
-
-fn number(text: &str, is_fine: fn(f64) -> bool, advice: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && is_fine(*number));
-    number.ok_or_else(|| advice.to_owned())
-}
-
-/// The command on this process's command line. A negative number is a value, not a flag.
-///
-/// # Errors
-/// Clap's.
-pub fn read() -> Result<Cli, clap::Error> {
-    let signed = |arg: Arg| match arg.get_action().takes_values() {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
-    };
-    let mut command = Cli::command().mut_args(signed).mut_subcommands(|sub| sub.mut_args(signed));
-    let matches = command.try_get_matches_from_mut(env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+/// A number of seconds or percent.
+fn amount(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..1e6).contains(number));
+    number.ok_or_else(|| "use a number of at least 0 and below 1000000".to_owned())
 }
 
 /// Prints clap's help, version or error: help and version to standard output, errors as one line to
@@ -437,29 +365,20 @@ pub fn explain(error: &clap::Error) -> anyhow::Result<Exit> {
 
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {
-    let own = || completed(Cli::command());
-    let command =
-        || programs::names().map(clap::Command::new).fold(own(), clap::Command::subcommand);
+    let command = || {
+        programs::names().map(clap::Command::new).fold(Cli::command(), clap::Command::subcommand)
+    };
     CompleteEnv::with_factory(command).complete();
 }
 
-/// A command whose arguments have values from the manifest and the saved runs, by the names of
-/// their fields.
-fn completed(command: clap::Command) -> clap::Command {
-    let with_values = |arg: Arg| match arg.get_id().as_str() {
-        "names" => arg.add(ArgValueCandidates::new(|| candidates(true))),
-        "case" => arg.add(ArgValueCandidates::new(|| candidates(false))),
-        _ => arg,
-    };
-    command.mut_args(with_values).mut_subcommands(|command| command.mut_args(with_values))
+fn groups_and_cases() -> Vec<CompletionCandidate> {
+    let groups = Manifest::load(None).unwrap_or_default().groups.into_iter();
+    groups.map(|group| CompletionCandidate::new(group.name)).chain(cases()).collect()
 }
 
-/// The cases, after the groups if these are possible, too.
-fn candidates(with_groups: bool) -> Vec<CompletionCandidate> {
-    let suite = Manifest::load(None).unwrap_or_default();
-    let groups = suite.groups.iter().filter(|_| with_groups).map(|group| &group.name);
-    let names = groups.chain(suite.cases.iter().map(|case| &case.name));
-    names.map(CompletionCandidate::new).collect()
+fn cases() -> Vec<CompletionCandidate> {
+    let cases = Manifest::load(None).unwrap_or_default().cases.into_iter();
+    cases.map(|case| CompletionCandidate::new(case.name)).collect()
 }
 
 #[cfg(test)]

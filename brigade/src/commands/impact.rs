@@ -27,9 +27,8 @@ use crate::show::verdict::{Verdict, verdict};
 ///
 /// # Errors
 /// If no run has the costs, or the program cannot be started or watched.
-pub fn impact(flags: &ImpactFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.programs.alone()?;
-    let prices = prices(flags, &manifest)?;
+pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
+    let prices = prices(flags, manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
     let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;

@@ -15,7 +15,7 @@ use crate::show::limits::{KindForecast, LimitsReport, connections, page};
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
+pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
     let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
     // The same words as a program's refusal.
@@ -34,10 +34,7 @@ pub fn limits(flags: &LimitsFlags) -> anyhow::Result<Exit> {
     let report = LimitsReport { tasks: flags.tasks, kinds };
     let answer = || match (flags.tasks, all) {
         (None, _) | (_, 1) => Vec::new(),
-        (Some(tasks), _) => {
-            let run = Manifest::load(None).ok().and_then(|manifest| fullest_here(&manifest));
-            connections(tasks, &report.kinds, run.as_ref())
-        }
+        (Some(tasks), _) => connections(tasks, &report.kinds, fullest_here(manifest).as_ref()),
     };
     output::print(&if flags.json { output::json(&report)? } else { page(&report, answer()) })?;
     // The table of all kinds already shows which fit.

@@ -2,7 +2,6 @@
 
 use harness::terminal;
 
-use crate::commands::flags::ListFlags;
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::manifest::{Case, Group, Manifest, default_seconds};
@@ -15,12 +14,11 @@ use crate::show::page::{Table, lines};
 ///
 /// # Errors
 /// If a name is unknown, the manifest is wrong, or standard output cannot be written.
-pub fn list(flags: &ListFlags) -> anyhow::Result<Exit> {
-    let mut manifest = flags.programs.manifest()?;
-    manifest.admit(&flags.names);
-    let chosen = manifest.chosen(&flags.names)?;
+pub fn list(names: &[String], mut manifest: Manifest) -> anyhow::Result<Exit> {
+    manifest.admit(names);
+    let chosen = manifest.chosen(names)?;
     let is_group = |name: &String| manifest.groups.iter().any(|group| group.name == *name);
-    let text = match &flags.names[..] {
+    let text = match names {
         [] => groups(&manifest, &chosen),
         names if names.iter().any(is_group) => {
             let (possible, rest) = Capabilities::detect(&manifest)?.divide(chosen);

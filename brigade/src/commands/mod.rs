@@ -20,14 +20,17 @@ use std::process::ExitCode;
 use harness::system_files;
 
 use crate::exit::Exit;
+use crate::manifest::Manifest;
+use crate::measure::executables::unpacked_guests;
 use crate::store::results::{Invocation, Outcome};
+use clap::Parser as _;
 use flags::{Cli, Command, RunCommand};
 
 /// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
         flags::complete();
-        flags::read().map_or_else(|error| flags::explain(&error), dispatch)
+        Cli::try_parse().map_or_else(|error| flags::explain(&error), dispatch)
     });
     let exit = done.unwrap_or_else(|error| {
         let exit = Exit::of(&error);
@@ -36,28 +39,30 @@ pub fn main() -> ExitCode {
         }
         exit
     });
-    exit.into()
+    exit.code().into()
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     system_files::require_counters()?;
     let command =
         cli.command.unwrap_or(Command::Run(RunCommand { names: Vec::new(), flags: cli.run }));
+    let mut manifest = Manifest::load(cli.manifest.as_deref())?;
+    if command.starts_programs() {
+        manifest.guests = manifest.guests.or_else(unpacked_guests);
+    }
     match command {
         Command::Run(command) => match &command.flags.resume {
-            Some(folder) => {
-                resume::resume(folder, &command.flags.measure.programs, command.flags.show)
-            }
-            None => run::run(&command),
+            Some(folder) => resume::resume(folder, &manifest, command.flags.full),
+            None => run::run(&command, manifest),
         },
-        Command::Report(flags) => report::show(&flags),
-        Command::List(flags) => list::list(&flags),
-        Command::Check(flags) => check::check(&flags),
-        Command::Compare(flags) => compare::compare(&flags),
-        Command::Limits(flags) => limits::limits(&flags),
-        Command::Advise(flags) => advise::advise(&flags),
-        Command::Impact(flags) => impact::impact(&flags),
-        Command::Trace(flags) => trace::trace(&flags),
+        Command::Report(flags) => report::show(&flags, &manifest),
+        Command::List { names } => list::list(&names, manifest),
+        Command::Check { names } => check::check(&names, &manifest),
+        Command::Compare(flags) => compare::compare(&flags, manifest),
+        Command::Limits(flags) => limits::limits(&flags, &manifest),
+        Command::Advise(flags) => advise::advise(&flags, &manifest),
+        Command::Impact(flags) => impact::impact(&flags, &manifest),
+        Command::Trace(flags) => trace::trace(&flags, manifest),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use harness::system_files::SystemFiles;
 
-use crate::commands::flags::{Format, ReportFlags, ShowFlags};
+use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
@@ -20,11 +20,10 @@ use crate::store::results::{Environment, SavedRun};
 ///
 /// # Errors
 /// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
-pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.programs.alone()?;
-    let folder = flags.folder.clone().map_or_else(|| latest(&manifest), Ok)?;
+pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
+    let folder = flags.folder.clone().map_or_else(|| latest(manifest), Ok)?;
     let saved = output::read(&folder)?;
-    let reporter = Reporter::new(&manifest, &folder);
+    let reporter = Reporter::new(manifest, &folder);
     let report = reporter.report(&saved, false);
     if let Some(folder) = &flags.pictures {
         for group in &report.groups {
@@ -35,7 +34,7 @@ pub fn show(flags: &ReportFlags) -> anyhow::Result<Exit> {
         }
     }
     output::print(&match flags.format {
-        Format::Text => return reporter.print(&report, flags.show).map(|()| Exit::Done),
+        Format::Text => return reporter.print(&report, flags.full).map(|()| Exit::Done),
         Format::Html => show::html::html(&report),
         Format::Svg => show::picture::picture(&report)
             .context("the run has no case of the first screen: measure them with brigade run")?,
@@ -94,8 +93,8 @@ impl<'a> Reporter<'a> {
     }
 
     /// Prints the screen of a report, or all its tables and notes.
-    pub fn print(&self, report: &Report, show: ShowFlags) -> anyhow::Result<()> {
-        output::print_coloured(&match show.full {
+    pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
+        output::print_coloured(&match full {
             true => show::page::text(&show::report::page(report)),
             false => self.screen(report),
         })

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::commands::flags::{ProgramFlags, ShowFlags};
 use crate::commands::report::Reporter;
 use crate::commands::run::{Run, command_of};
 use crate::commands::session::Session;
@@ -29,11 +28,10 @@ const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "softwa
 /// # Errors
 /// If the run in `path` cannot be resumed here, the programs cannot be built, or the results or
 /// standard output cannot be written.
-pub fn resume(path: &Path, flags: &ProgramFlags, show: ShowFlags) -> anyhow::Result<Exit> {
-    let manifest = flags.manifest()?;
+pub fn resume(path: &Path, manifest: &Manifest, full: bool) -> anyhow::Result<Exit> {
     // Before reading anything: a run that writes to the folder holds the lock.
-    let mut session = Session::begin(&manifest)?;
-    resumed(&manifest, &mut session, path, show)
+    let mut session = Session::begin(manifest)?;
+    resumed(manifest, &mut session, path, full)
         .with_context(|| format!("--resume {}", path.display()))
 }
 
@@ -41,7 +39,7 @@ fn resumed(
     manifest: &Manifest,
     session: &mut Session,
     path: &Path,
-    show: ShowFlags,
+    full: bool,
 ) -> anyhow::Result<Exit> {
     let is_run = path.join(results::RUN).exists();
     ensure!(is_run, "there is no {}: start a new run", results::RUN);
@@ -68,7 +66,7 @@ fn resumed(
     same(&was.binaries, &fingerprints(&cases, &binaries)?)?;
     same_environment(environment, &Environment::capture(manifest)?)?;
     repair_records(&mut folder, repair)?;
-    Run { manifest, cases, binaries }.finish(&mut folder, saved, show, session)
+    Run { manifest, cases, binaries }.finish(&mut folder, saved, full, session)
 }
 
 /// Cuts off an incomplete last line, with a warning.

@@ -9,7 +9,7 @@ use harness::cpus;
 use harness::system_files::SystemFiles;
 
 use crate::commands::exit_after;
-use crate::commands::flags::{MeasureFlags, RunCommand, ShowFlags};
+use crate::commands::flags::{MeasureFlags, RunCommand};
 use crate::commands::report::Reporter;
 use crate::commands::session::{Session, described};
 use crate::exit::Exit;
@@ -28,10 +28,9 @@ use crate::store::results::{
 /// # Errors
 /// If the flags or the manifest are wrong, the programs cannot be built, or the results or standard
 /// output cannot be written. A failing program is a result, not an error.
-pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
+pub fn run(args: &RunCommand, mut manifest: Manifest) -> anyhow::Result<Exit> {
     let RunCommand { names, flags } = args;
     let measure = &flags.measure;
-    let mut manifest = measure.programs.manifest()?;
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
     let results = measure.results(&manifest)?;
@@ -68,7 +67,7 @@ pub fn run(args: &RunCommand) -> anyhow::Result<Exit> {
     folder.write_json(results::RUN, &description)?;
     let saved = SavedRun::new(description, environment);
     let run = Run { manifest: &manifest, cases, binaries };
-    run.finish(&mut folder, saved, flags.show, &mut session)
+    run.finish(&mut folder, saved, flags.full, &mut session)
 }
 
 /// A case's name and its command.
@@ -106,7 +105,7 @@ impl Run<'_> {
         &self,
         folder: &mut Folder,
         mut saved: SavedRun,
-        show: ShowFlags,
+        full: bool,
         session: &mut Session,
     ) -> anyhow::Result<Exit> {
         let path = folder.path().to_owned();
@@ -117,7 +116,7 @@ impl Run<'_> {
         signals.exit_on_next_stop();
         let report = reporter.report(&saved, false);
         let printed = reporter
-            .print(&report, show)
+            .print(&report, full)
             .with_context(|| format!("showing the results in {}", folder.path().display()));
         folder.write(results::PAGE, &markdown(&report))?;
         folder.write(results::HTML_PAGE, &html(&report))?;

@@ -15,8 +15,8 @@ use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted};
 use crate::judge::statistics::median;
 use crate::judge::trace::Blame;
-use crate::manifest::Case;
 use crate::manifest::tables::Form;
+use crate::manifest::{Case, Manifest};
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;
@@ -36,8 +36,7 @@ const GUEST_LAPS: [&str; 4] = ["--iters", "16", "--warmups", "3"];
 /// # Errors
 /// When the flags or the manifest are wrong, the kernel refuses, the program fails, records were
 /// lost, or something cannot be written.
-pub fn trace(flags: &TraceFlags) -> anyhow::Result<Exit> {
-    let mut manifest = flags.programs.manifest()?;
+pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
     manifest.admit(std::slice::from_ref(&flags.case));
     let case = manifest.chosen(std::slice::from_ref(&flags.case))?[0];
     let mut session = Session::begin(&manifest)?;

@@ -23,9 +23,9 @@ use crate::store::results::SavedRun;
 /// # Errors
 /// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be built, or
 /// the results or standard output cannot be written.
-pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+pub fn compare(flags: &CompareFlags, manifest: Manifest) -> anyhow::Result<Exit> {
     if flags.is_side_by_side() {
-        return side_by_side::compare(flags);
+        return side_by_side::compare(flags, manifest);
     }
     let runs = |names: &[String]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
     let folders = match (&flags.runs[..], &flags.others[..]) {
@@ -37,7 +37,6 @@ pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    let manifest = flags.measure.programs.manifest()?;
     let comparison = of_runs(&manifest, &folders, margin(flags))?;
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))

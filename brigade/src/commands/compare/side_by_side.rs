@@ -38,10 +38,9 @@ const MOST_FAILURES: usize = 3;
 ///
 /// # Errors
 /// As [`super::compare`].
-pub fn compare(flags: &CompareFlags) -> anyhow::Result<Exit> {
+pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
     let variants = Variant::both(flags)?;
     let measure = &flags.measure;
-    let mut manifest = measure.programs.manifest()?;
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
     let parent = measure.results(&manifest)?;
