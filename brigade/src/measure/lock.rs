@@ -33,21 +33,17 @@ impl Lock {
     /// If the file cannot be used.
     pub fn take(waiting: impl FnOnce(&str)) -> anyhow::Result<Self> {
         let path = path();
-        Self::take_at(&path, waiting).with_context(|| {
+        let taking = || {
             format!("taking the lock {}: name another file with {VARIABLE}=PATH", path.display())
-        })
-    }
-
-    fn take_at(path: &Path, waiting: impl FnOnce(&str)) -> io::Result<Self> {
-        let file = open(path)?;
+        };
+        let file = open(&path).with_context(taking)?;
         match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(&file).unwrap_or_else(|| "another process".to_owned());
                 waiting(&format!("waiting for {holder}, which is measuring on this machine"));
-                file.lock()?;
+                file.lock().with_context(taking)?;
             }
+            taken => taken.with_context(taking)?,
         }
         Ok(Self { _file: file })
     }
