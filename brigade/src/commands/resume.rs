@@ -63,7 +63,7 @@ fn resumed(
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
     let was = description.procedure.clone().unwrap_or_default();
-    same(&was.binaries, &fingerprints(&cases, &binaries)?)?;
+    same(&was.binaries, &fingerprints(&binaries)?)?;
     same_environment(environment, &Environment::capture(manifest)?)?;
     repair_records(&mut folder, repair)?;
     Run { manifest, cases, binaries }.finish(&mut folder, saved, full, session)

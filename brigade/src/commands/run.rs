@@ -56,7 +56,7 @@ pub fn run(args: &RunCommand, mut manifest: Manifest) -> anyhow::Result<Exit> {
             seconds: measure.seconds(default_seconds(cases.len())),
             partners,
             commands: cases.iter().map(|case| command_of(&manifest, case)).collect(),
-            binaries: fingerprints(&cases, &binaries)?,
+            binaries: fingerprints(&binaries)?,
         }),
         ..described(&manifest, &cases, names)
     };

@@ -57,15 +57,11 @@ impl Capabilities {
     /// Why a case cannot run here; `None` if it can.
     pub fn missing_for(&self, case: &Case) -> Option<String> {
         let Case { needs_cpus, needs_io_uring, program, .. } = case;
-        if let Some(reason) = self.missing.get(program) {
-            return Some(reason.clone());
-        }
-        if *needs_io_uring && self.no_io_uring.is_some() {
-            return self.no_io_uring.clone();
-        }
+        let no_ring = self.no_io_uring.as_ref().filter(|_| *needs_io_uring);
         let cpus = self.cpus;
-        (cpus < *needs_cpus)
-            .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"))
+        let few_cpus = (cpus < *needs_cpus)
+            .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"));
+        self.missing.get(program).or(no_ring).cloned().or(few_cpus)
     }
 
     /// Divides cases into those that can run here and the others.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use crate::exit::{Interrupted, UsageError};
 use crate::manifest::tables::{Build, Program};
@@ -124,10 +124,11 @@ pub fn executables(
                  `build`"
             ))),
             (Some(path), _) => (found(&guests.join(path), name)?, None),
-            (None, Some(how)) => match built(guests, name, how, signals)? {
-                Ok(file) => (found(&file, name)?, None),
-                Err(reason) => {
-                    capabilities.missing.insert(name.clone(), reason);
+            (None, Some(how)) => match built(guests, name, how, signals) {
+                Ok(file) => (file, None),
+                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) => {
+                    capabilities.missing.insert(name.clone(), format!("{error:#}"));
                     continue;
                 }
             },
@@ -137,7 +138,7 @@ pub fn executables(
     Ok(executables)
 }
 
-/// The whole path of a program's file or folder: a relative one without a slash would be looked up
+/// The whole path of a program's file: a relative one without a slash would be looked up
 /// in $PATH.
 fn found(file: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let looking = || format!("program '{name}': looking for {}: build it first", file.display());
@@ -177,37 +178,31 @@ pub fn executables_in(
 }
 
 /// The file of program `name`, built first unless it was before; the command decides whether there is
-/// anything to do. The inner error is the reason, in one line, why it cannot be built.
-fn built(
-    guests: &Path,
-    name: &str,
-    how: &Build,
-    signals: &mut Signals,
-) -> anyhow::Result<Result<PathBuf, String>> {
+/// anything to do.
+///
+/// # Errors
+/// [`Interrupted`], or the reason why it cannot be built.
+fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyhow::Result<PathBuf> {
     if let Some(file) = prebuilt(guests, name) {
-        return Ok(Ok(file));
+        return found(&file, name);
     }
-    let folder = found(&guests.join(&how.folder), name)?;
-    let Some(cache) = user_cache() else {
-        return Ok(Err("there is no folder to build it in: set XDG_CACHE_HOME".to_owned()));
-    };
+    let folder = guests.join(&how.folder).canonicalize();
+    let folder = folder.context("cannot be built: looking for its folder")?;
+    let cache = user_cache().context("there is no folder to build it in: set XDG_CACHE_HOME")?;
     // Two copies of a guest do not overwrite each other's builds.
     let cache = cache.join(format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes())));
     let file = cache.join(name);
-    if let Err(error) = fs::create_dir_all(&cache) {
-        return Ok(Err(format!("cannot be built: creating a folder in the cache: {error}")));
-    }
+    fs::create_dir_all(&cache).context("cannot be built: creating a folder in the cache")?;
     let (tool, words) = how.command.split_first().context("a build command has words")?;
     let words = words.iter().map(OsStr::new);
     let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });
     let mut command = Command::new(tool);
     command.args(words).current_dir(folder).stderr(Stdio::piped());
-    Ok(match process::run(&mut command, None, signals, None) {
-        Ok(ended) if ended.cause == Cause::Stopped => bail!(Interrupted),
-        Err(error) => Err(format!("{tool} cannot be run: {error}")),
-        Ok(ended) if ended.status.success() => Ok(file),
-        Ok(ended) => Err(format!("{tool} cannot build it: {}", ended.reason())),
-    })
+    let ended = process::run(&mut command, None, signals, None)
+        .with_context(|| format!("{tool} cannot be run"))?;
+    ensure!(ended.cause != Cause::Stopped, Interrupted);
+    ensure!(ended.status.success(), "{tool} cannot build it: {}", ended.reason());
+    Ok(file)
 }
 
 /// Brigade's folder in the user's cache.
@@ -220,12 +215,9 @@ fn user_cache() -> Option<PathBuf> {
 /// Unpacks the guests' sources into the user's cache and returns their folder; `None` if there is
 /// none that can be written. Other versions of brigade have other folders.
 pub fn unpacked_guests() -> Option<PathBuf> {
-    let mut hash = crc32fast::Hasher::new();
-    GUESTS.iter().for_each(|(path, source)| {
-        hash.update(path.as_bytes());
-        hash.update(source);
-    });
-    let folder = user_cache()?.join(format!("sources-{:08x}", hash.finalize()));
+    let all: Vec<&[u8]> =
+        GUESTS.iter().flat_map(|(path, source)| [path.as_bytes(), source]).collect();
+    let folder = user_cache()?.join(format!("sources-{:08x}", crc32fast::hash(&all.concat())));
     let unpack = |(path, source): &(&str, &[u8])| {
         let file = folder.join(path);
         if fs::read(&file).is_ok_and(|found| found == *source) {
@@ -243,25 +235,23 @@ pub fn unpacked_guests() -> Option<PathBuf> {
     Some(folder.join("guests"))
 }
 
-/// The fingerprint of each program's binary in `cases`, by the program's name: its length in bytes
-/// and its CRC-32. A resumed run must not mix two builds.
+/// The fingerprint of each program's binary: its length in bytes and its CRC-32. A resumed run must
+/// not mix two builds.
 ///
 /// # Errors
 /// If a binary cannot be read.
-pub fn fingerprints(
-    cases: &[&Case],
-    executables: &Executables,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let file = |case: &&Case| executables[&case.program].file.as_path();
+pub fn fingerprints(executables: &Executables) -> anyhow::Result<BTreeMap<String, String>> {
     // Most programs are in one file.
-    let files: BTreeSet<&Path> = cases.iter().map(file).collect();
+    let files: BTreeSet<&Path> = executables.values().map(|program| &*program.file).collect();
     let known = files.into_iter().map(|path| {
         let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
         let checksum = crc32fast::hash(&bytes);
         anyhow::Ok((path, format!("{} bytes, CRC-32 {checksum:08x}", bytes.len())))
     });
     let known: BTreeMap<_, _> = known.collect::<anyhow::Result<_>>()?;
-    Ok(cases.iter().map(|case| (case.program.clone(), known[file(case)].clone())).collect())
+    let of_program =
+        |(name, program): (&String, &Executable)| (name.clone(), known[&*program.file].clone());
+    Ok(executables.iter().map(of_program).collect())
 }
 
 #[cfg(test)]
