@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::ensure;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
@@ -129,24 +129,24 @@ impl Manifest {
     /// # Errors
     /// [`UsageError`] if a path is wrong, or the manifest is.
     pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
-        let name = path.unwrap_or(Path::new(FILE_NAME));
-        let text = path.map_or_else(|| Ok(OWN.to_owned()), fs::read_to_string);
-        let text = text.map_err(|error| {
-            UsageError(format!("--manifest: reading {}: {error}", name.display()))
-        })?;
-        let parsed = Self::parse(&text);
-        let mut manifest =
-            parsed.map_err(|reason| UsageError(format!("{}{reason}", name.display())))?;
+        let Some(path) = path else {
+            let own = Self::parse(OWN).map_err(UsageError)?;
+            return Ok(Self { guests: installed_guests(), root: repository(), ..own });
+        };
+        let name = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| UsageError(format!("--manifest: reading {name}: {error}")))?;
+        let manifest =
+            Self::parse(&text).map_err(|reason| UsageError(format!("{name}{reason}")))?;
         // A command cannot run in the folder of an empty path.
-        let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
-        let own = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
-        manifest.guests = if path.is_some() { Some(own) } else { installed_guests() };
-        manifest.root = if path.is_some() { Some(folder.to_owned()) } else { repository() };
-        if let Some(guests) = manifest.guests.as_deref().filter(|guests| !guests.is_dir()) {
-            bail!(UsageError(format!("guests: '{}' is not a folder", guests.display())));
-        }
-        Ok(manifest)
+        let guests = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
+        ensure!(
+            guests.is_dir(),
+            UsageError(format!("guests: '{}' is not a folder", guests.display()))
+        );
+        Ok(Self { root: Some(folder.to_owned()), guests: Some(guests), ..manifest })
     }
 
     /// The default folder of runs: next to the manifest, in the repository, or here.
@@ -310,12 +310,7 @@ impl Manifest {
         for name in names {
             match self.groups.iter().find(|group| group.name == *name) {
                 Some(group) => chosen.extend(&group.cases),
-                None => {
-                    let groups = self.groups.iter().map(|group| &group.name);
-                    let known = self.cases.iter().map(|case| &case.name).chain(groups);
-                    let unknown = |_| UsageError(unknown("case or group", name, known));
-                    chosen.insert(&self.case(name).map_err(unknown)?.name);
-                }
+                None => _ = chosen.insert(&self.case(name).map_err(UsageError)?.name),
             }
         }
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
