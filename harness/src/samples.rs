@@ -20,8 +20,7 @@ pub struct Measured {
 impl Measured {
     /// A brigade's iteration: one hop to each task and one back to the driver.
     pub fn hops(tasks: usize) -> Self {
-        let operations = tasks as u64 + 1;
-        Self { name: "iteration", operation: "hop", operations, covers_tasks: true }
+        Self::per_task("iteration", "hop", tasks + 1)
     }
 
     /// A sample with one operation for each of `tasks` tasks.
@@ -41,7 +40,6 @@ pub struct Samples {
     measured: Measured,
     /// The distribution.
     pub(crate) histogram: Histogram,
-    count: u64,
     /// Of the samples, and of their squares: 2^44 of an hour each fit.
     sum: u128,
     squares: u128,
@@ -53,13 +51,12 @@ impl Samples {
     /// No samples yet.
     pub fn new(measured: Measured) -> Self {
         let (histogram, min_ns, max_ns) = (histogram::empty(), u64::MAX, 0);
-        Self { measured, histogram, count: 0, sum: 0, squares: 0, min_ns, max_ns }
+        Self { measured, histogram, sum: 0, squares: 0, min_ns, max_ns }
     }
 
     /// Adds one sample, in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanoseconds: u64) {
-        self.count += 1;
         self.sum += u128::from(nanoseconds);
         self.squares += u128::from(nanoseconds) * u128::from(nanoseconds);
         self.histogram.saturating_record(nanoseconds);
@@ -69,7 +66,6 @@ impl Samples {
 
     /// Adds all samples of `other`, from the same measurement.
     pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
         self.sum += other.sum;
         self.squares += other.squares;
         self.histogram += &other.histogram;
@@ -80,13 +76,13 @@ impl Samples {
     /// Removes all samples, but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.reset();
-        (self.count, self.sum, self.squares) = (0, 0, 0);
+        (self.sum, self.squares) = (0, 0);
         (self.min_ns, self.max_ns) = (u64::MAX, 0);
     }
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.count
+        self.histogram.len()
     }
 
     /// Operations in all samples together.
@@ -122,23 +118,23 @@ impl Samples {
     /// The mean in nanoseconds; `None` without values.
     fn mean(&self) -> Option<f64> {
         let (whole, rest) = self.division()?;
-        Some(whole as f64 + rest as f64 / self.count as f64)
+        Some(whole as f64 + rest as f64 / self.count() as f64)
     }
 
     /// The sample standard deviation in nanoseconds (divided by n − 1); `None`
     /// for fewer than two values.
     fn stddev(&self) -> Option<f64> {
-        let (whole, rest) = self.division().filter(|_| self.count > 1)?;
+        let (whole, rest) = self.division().filter(|_| self.count() > 1)?;
         // Σ(x − w)² = Σx² − w·(2Σx − nw) about w, the mean rounded down, and
         // 2Σx − nw = Σx + r. About the mean w + r/n it is smaller by r²/n.
         let about_whole = self.squares - whole * (self.sum + rest);
-        let about_mean = about_whole as f64 - rest as f64 * (rest as f64 / self.count as f64);
-        Some((about_mean / (self.count - 1) as f64).sqrt())
+        let about_mean = about_whole as f64 - rest as f64 * (rest as f64 / self.count() as f64);
+        Some((about_mean / (self.count() - 1) as f64).sqrt())
     }
 
     /// The mean rounded down, and the remainder of that division.
     fn division(&self) -> Option<(u128, u128)> {
-        let count = u128::from(self.count);
+        let count = u128::from(self.count());
         Some((self.sum.checked_div(count)?, self.sum.checked_rem(count)?))
     }
 }
