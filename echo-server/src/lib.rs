@@ -28,12 +28,11 @@ mod loops;
 mod server;
 mod tasks;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow};
@@ -45,7 +44,7 @@ use harness::limits::{self, Kind as TaskKind, Need, Resource};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, spawn};
 use harness::record::{ScheduleKept, Serving};
-use harness::rounds::{Lateness, Purpose};
+use harness::rounds::Lateness;
 use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
@@ -60,7 +59,7 @@ use rustix::net::{
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::load::Load;
-use crate::server::{Desk, Server};
+use crate::server::Server;
 
 /// Requests in an iteration of a closed loop.
 const REQUESTS: u64 = 256;
@@ -187,19 +186,17 @@ impl Flags {
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.use_of(launch.tasks)?;
     let (connections, ports) = (launch.tasks.into(), u64::from(flags.channel == Channel::Tcp));
-    // The load's side: a connection is a file of each process, so two of the machine.
+    // A connection is a file of each process, so two of the machine.
     limits::require(&Need::new(TaskKind::TokioTcp, connections).with(Resource::Ports, ports))?;
     let mut of_machine = limits::in_force(&SystemFiles::live());
     of_machine.retain(|limit| limit.name == "fs.file-max");
     limits::admit(&Need::new(TaskKind::TokioTcp, 2 * connections), &of_machine)?;
-    if matches!(flags.kind, Kind::Compio | Kind::IoUring) {
-        limits::require(&Need::new(TaskKind::Compio, 1))?;
-    }
     let workers = flags.workers.map_or(launch.cpus() as u64, u64::from);
     let (kind, threads) = match flags.kind {
         Kind::Thread => (TaskKind::ThreadTcp, 0),
         Kind::Process => (TaskKind::Process, 0),
         Kind::Tokio | Kind::ThreadPool => (TaskKind::TokioTcp, workers + 1),
+        Kind::Compio | Kind::IoUring => (TaskKind::Compio, 1),
         _ => (TaskKind::TokioTcp, 1),
     };
     Ok(Spec {
@@ -221,54 +218,48 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Starts a server of this many connections, opens them, measures if they are all, and ends it.
 fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()> {
-    let bytes = flags.message as usize;
     let mut order: Vec<usize> = (0..connections).collect();
     fastrand::Rng::with_seed(0).shuffle(&mut order);
     order.truncate(flags.use_of(bench.tasks() as u32)?.0);
     let (listener, address) = listen(flags.channel).context("listening")?;
     let cpus = &*bench.placement().cpus;
-    let (polls, own, of_server) = match cpus.split_last() {
-        Some((last, others)) if bench.placement().policy == Policy::Spread => {
-            (true, slice::from_ref(last), others)
-        }
-        _ => (false, cpus, cpus),
-    };
-    let waited = place(AtomicU64::new(0), Reach::Process).context("sharing memory")?;
-    let desk = Desk { bytes, work: flags.work.work(), waited };
+    let polls = bench.placement().policy == Policy::Spread;
+    let (of_server, own) = if polls { cpus.split_at(cpus.len() - 1) } else { (cpus, cpus) };
     let server = Server {
         listener,
         connections,
         workers: flags.workers.map_or(of_server.len(), |count| count as usize),
         stack_size: flags.stack.stack_size,
         order: order.clone(),
-        desk,
+        bytes: flags.message as usize,
+        work: flags.work.work(),
+        waited: place(AtomicU64::new(0), Reach::Process).context("sharing memory")?,
     };
-    io::stdout().flush().context("flushing standard output")?;
+    let (bytes, waited) = (server.bytes, server.waited);
+    cpus::confine(of_server).context("placing the server")?;
     // In both cases this process's copy of the listening socket is closed.
     let child = match &flags.server {
-        None => spawn(|| {
-            cpus::confine(of_server)?;
-            server.run(flags.kind)
-        }),
-        Some(line) => execute(line, server, flags, of_server),
+        None => spawn(|| Box::leak(Box::new(server)).run(flags.kind)),
+        Some(line) => execute(line, server, flags),
     };
     let child = child.map_err(to_create("the server"))?;
-    let process = child.as_raw().unsigned_abs();
-    let measured = cpus::confine(own).map_err(Into::into).and_then(|()| {
-        let mut load = Load::new(bytes, polls, &order, flags.kind == Kind::One)?;
-        load.connect(&address, bench.tasks_to_create().take(connections))?;
-        if !bench.is_interrupted() {
-            // What opened a connection has answered its first message, and its task answers this one.
-            (0..connections).try_for_each(|number| load.set_up(number))?;
-            let processes = [vec![process], children_of(process)].concat();
-            let mut findings = bench.findings();
-            findings.ledger.push(memory::with_tasks(connections as u64, &processes));
-            findings.peers = processes;
+    let measured = cpus::confine(own).context("placing the load").and_then(|()| {
+        let numbers = bench.tasks_to_create().take(connections);
+        let mut load = Load::connect(&address, numbers, bytes, polls)?;
+        if bench.is_interrupted() {
+            return Ok(());
         }
+        // What opened a connection has answered its first message, and its task answers this one.
+        (0..connections).try_for_each(|number| load.set_up(number))?;
+        let process = child.as_raw().unsigned_abs();
+        let processes = [vec![process], children_of(process)].concat();
+        bench.findings().ledger.push(memory::with_tasks(connections as u64, &processes));
         if connections < bench.tasks() {
             return Ok(());
         }
-        measure(flags, bench, &mut load, desk)
+        bench.findings().peers = processes;
+        load.idle = order.into();
+        measure(flags, bench, &mut load, waited)
     });
     // The load has been dropped, so its connections are closed, and a server ends.
     let ended = end(child, bench, flags.server.is_some(), measured.is_ok());
@@ -278,8 +269,8 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     }
 }
 
-/// Starts the command of a server on these CPUs.
-fn execute(line: &str, server: Server, flags: &Flags, cpus: &[usize]) -> io::Result<Pid> {
+/// Starts the command of a server.
+fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     let line = format!(
         "{line} --tasks {} --message {} --work {} --workers {}",
         server.connections, flags.message, flags.work.work, server.workers
@@ -287,9 +278,8 @@ fn execute(line: &str, server: Server, flags: &Flags, cpus: &[usize]) -> io::Res
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(server.listener).stdout(io::stderr());
-    let (cpus, parent) = (cpus::Mask::of(cpus), getpid());
+    let parent = getpid();
     let prepare = move || {
-        cpus.confine()?;
         die_with(parent)?;
         // SAFETY: no code of this process handles the signal.
         Ok(unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }.map(drop)?)
@@ -309,11 +299,9 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
         (false, true) if !is_guest => None,
         _ => Some(Timespec::default()),
     };
-    let process = rustix::process::Pid::from_raw(child.as_raw());
-    let ended = process.and_then(|process| pidfd_open(process, PidfdFlags::empty()).ok());
-    let has_ended = ended.is_some_and(|ended| {
-        poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1)
-    });
+    let process = rustix::process::Pid::from_raw(child.as_raw()).context("no server")?;
+    let ended = pidfd_open(process, PidfdFlags::empty()).context("watching the server")?;
+    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1);
     if !has_ended {
         let _ = kill(child, Signal::SIGKILL);
     }
@@ -352,51 +340,37 @@ fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Runs all rounds.
-fn measure(flags: &Flags, bench: &Bench, load: &mut Load, desk: Desk) -> anyhow::Result<()> {
-    if flags.rate.is_some() {
-        clock::be_punctual()?;
-    }
+fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> anyhow::Result<()> {
+    clock::be_punctual()?;
     let (_, busy) = flags.use_of(bench.tasks() as u32)?;
-    let now = || (Counters::own(), clock::now(), desk.waited.load(Relaxed));
     for round in bench.rounds(flags.rate) {
-        let (own, begun_ns, waited) = now();
+        let (used, begun_ns, waited) = (Counters::own(), clock::now(), waits.load(Relaxed));
         (load.looks, load.empty_looks) = (0, 0);
-        let (mut samples, missed) = match flags.rate {
+        let (mut samples, kept) = match flags.rate {
             None => (vec![load.closed(&round, busy)?], None),
             Some(_) => {
                 let Lateness { from_due, from_call, missed } = load.open(&round)?;
                 (vec![from_due, from_call], Some(ScheduleKept { missed, called_late: None }))
             }
         };
-        let after = now();
+        (load.used, load.wall_ns) = (Counters::own().since(used), clock::now() - begun_ns);
+        let waited = waits.load(Relaxed) - waited;
         round.end();
         // The server has sent nothing that was not asked for.
         load.receive(Some(0))?;
-        let requests = samples[0].operations();
-        if round.purpose == Purpose::Measured && requests > 0 {
-            let (own, wall_ns, waited) = (after.0.since(own), after.1 - begun_ns, after.2 - waited);
-            samples.extend(counted(flags, bench, load, requests, own, wall_ns, waited));
-        }
-        round.finish(samples, missed)?;
+        samples.extend(counted(flags, bench, load, samples[0].operations(), waited));
+        round.finish(samples, kept)?;
     }
     bench.observe()
 }
 
-/// Records what both sides used in a round, and returns the measurements of CPU time.
-fn counted(
-    flags: &Flags,
-    bench: &Bench,
-    load: &Load,
-    requests: u64,
-    own: Counters,
-    wall_ns: u64,
-    waited: u64,
-) -> Vec<Samples> {
-    let Some(both) = bench.used() else { return Vec::new() };
-    let server = both.since(own);
+/// Records what both sides used in the measured round, and returns the measurements of CPU time.
+fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64) -> Vec<Samples> {
+    let Some(both) = bench.used().filter(|_| requests > 0) else { return Vec::new() };
+    let server = both.since(load.used);
     let cpu_ns = |used: Counters| used.user_ns + used.system_ns;
-    let (wall, number) = (wall_ns as f64, requests as f64);
-    let empty_polls = load.empty_looks as f64 / load.looks.max(1) as f64;
+    let (wall, number) = (load.wall_ns as f64, requests as f64);
+    let empty_polls = load.empty_looks as f64 / load.looks as f64;
     let is_closed = flags.rate.is_none();
     let is_limit = load.polls && is_closed && empty_polls >= WAITED;
     let expected = match flags.kind {
@@ -407,7 +381,7 @@ fn counted(
     };
     bench.findings().serving = Some(Serving {
         server_busy: cpu_ns(server) as f64 / wall,
-        load_busy: cpu_ns(own) as f64 / wall,
+        load_busy: cpu_ns(load.used) as f64 / wall,
         polls_per_request: load.looks as f64 / number,
         empty_polls: load.polls.then_some(empty_polls),
         capacity_per_second: is_limit.then_some(number * 1e9 / wall),

@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::iter::{Cycle, Peekable};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-use std::vec;
 
 use anyhow::{Context as _, ensure};
+use harness::counters::Counters;
 use harness::failure::to_create;
 use harness::rounds::{Lateness, Round};
 use harness::samples::Samples;
@@ -45,46 +44,40 @@ pub struct Load {
     epoll: OwnedFd,
     /// Never sleep: waking this process would be charged to the server.
     pub polls: bool,
-    /// Those without a request under way, the one that waits longest first.
-    idle: VecDeque<usize>,
-    /// The order of requests, if the server is told it.
-    order: Option<Peekable<Cycle<vec::IntoIter<usize>>>>,
+    /// Those in use without a request under way, the one that waits longest first. `one` answers in
+    /// this order, so they come back in it.
+    pub idle: VecDeque<usize>,
     message: Vec<u8>,
     answer: Vec<u8>,
-    /// Connections whose answers have arrived.
-    answered: Vec<usize>,
-    /// How often it looked for answers, and how often there were none.
+    /// In a round: how often it looked for answers, how often there were none, and what it used.
     pub looks: u64,
     pub empty_looks: u64,
+    pub used: Counters,
+    pub wall_ns: u64,
 }
 
 impl Load {
-    /// A load over no connections yet, that will use them in this order: strictly, if the server is
-    /// told it.
-    pub fn new(bytes: usize, polls: bool, order: &[usize], is_told: bool) -> anyhow::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)
-            .map_err(|error| to_create("the epoll")(error.into()))?;
-        Ok(Self {
+    /// Opens connections. None is used yet.
+    pub fn connect(
+        address: &SocketAddrAny,
+        numbers: impl Iterator<Item = usize>,
+        bytes: usize,
+        polls: bool,
+    ) -> anyhow::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from);
+        let mut load = Self {
             connections: Vec::new(),
-            epoll,
+            epoll: epoll.map_err(to_create("the epoll"))?,
             polls,
-            idle: order.iter().copied().collect(),
-            order: is_told.then(|| Vec::from(order).into_iter().cycle().peekable()),
+            idle: VecDeque::new(),
             message: vec![0; bytes],
             // One byte more, to notice what was not asked for.
             answer: vec![0; bytes + 1],
-            answered: Vec::with_capacity(MOST_EVENTS),
             looks: 0,
             empty_looks: 0,
-        })
-    }
-
-    /// Opens the connections.
-    pub fn connect(
-        &mut self,
-        address: &SocketAddrAny,
-        numbers: impl Iterator<Item = usize>,
-    ) -> anyhow::Result<()> {
+            used: Counters::default(),
+            wall_ns: 0,
+        };
         for number in numbers {
             let open = || -> io::Result<TcpStream> {
                 let socket = socket(address)?;
@@ -92,35 +85,22 @@ impl Load {
                 set_socket_linger(&socket, Some(Duration::ZERO))?;
                 connect(&socket, address)?;
                 let data = EventData::new_u64(number as u64);
-                epoll::add(&self.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
+                epoll::add(&load.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
                 Ok(socket.into())
             };
             let socket = open().map_err(to_create(format_args!("connection {number}")))?;
             let (due_ns, sent_ns) = (0, 0);
-            self.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
-            self.set_up(number)?;
+            load.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
+            load.set_up(number)?;
         }
-        Ok(())
+        Ok(load)
     }
 
     /// Has a message that is no request answered.
     pub fn set_up(&mut self, number: usize) -> anyhow::Result<()> {
         self.send(number)?;
-        self.answered.clear();
-        while self.answered.is_empty() {
-            self.receive(None)?;
-        }
+        while self.receive(None)? == 0 {}
         Ok(())
-    }
-
-    /// Takes the next connection to use, if that is idle.
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        let Some(order) = &mut self.order else { return self.idle.pop_front() };
-        let is_idle = |number: &usize| self.connections[*number].received == self.message.len();
-        let next = order.next_if(is_idle)?;
-        // Which one this is does not matter: only their number counts then.
-        self.idle.pop_front().and(Some(next))
     }
 
     /// Keeps `busy` requests under way until the round ends, and times each iteration.
@@ -132,7 +112,7 @@ impl Load {
         loop {
             while sent - done < busy as u64
                 && !(sent.is_multiple_of(REQUESTS) && round.is_enough(sent / REQUESTS))
-                && let Some(number) = self.next()
+                && let Some(number) = self.idle.pop_front()
             {
                 self.request(number)?;
                 sent += 1;
@@ -140,10 +120,8 @@ impl Load {
             if done == sent {
                 return Ok(iterations);
             }
-            self.receive(None)?;
             let before = done;
-            done += self.answered.len() as u64;
-            self.idle.extend(&self.answered);
+            done += self.receive(None)? as u64;
             if done / REQUESTS > before / REQUESTS {
                 let now_ns = clock::now();
                 iterations.add(now_ns - begun_ns);
@@ -155,14 +133,14 @@ impl Load {
     /// Sends each request when it is due, or as soon as a connection is idle.
     pub fn open(&mut self, round: &Round) -> anyhow::Result<Lateness> {
         let mut late = Lateness::new("request");
-        let (mut sent, mut done) = (0, 0);
+        let (mut sent, all) = (0, self.idle.len());
         loop {
             let mut now_ns = clock::now();
             let mut is_first = true;
             while sent < round.most()
                 && !round.is_over()
                 && round.due_ns(sent) <= now_ns
-                && let Some(number) = self.next()
+                && let Some(number) = self.idle.pop_front()
             {
                 let connection = &mut self.connections[number];
                 (connection.due_ns, connection.sent_ns) = (round.due_ns(sent), now_ns);
@@ -170,19 +148,17 @@ impl Load {
                 late.missed += u64::from(!is_first);
                 (sent, is_first, now_ns) = (sent + 1, false, clock::now());
             }
-            if done == sent && (sent == round.most() || round.is_over()) {
+            if self.idle.len() == all && (sent == round.most() || round.is_over()) {
                 return Ok(late);
             }
             let has_next = sent < round.most() && !self.idle.is_empty();
-            self.receive(has_next.then(|| round.due_ns(sent)))?;
+            let answered = self.receive(has_next.then(|| round.due_ns(sent)))?;
             let now_ns = clock::now();
-            for &number in &self.answered {
+            for &number in self.idle.range(self.idle.len() - answered..) {
                 let connection = &self.connections[number];
                 late.from_due.add(now_ns.saturating_sub(connection.due_ns));
                 late.from_call.add(now_ns.saturating_sub(connection.sent_ns));
             }
-            done += self.answered.len() as u64;
-            self.idle.extend(&self.answered);
         }
     }
 
@@ -201,11 +177,11 @@ impl Load {
         socket.write_all(&self.message).with_context(|| format!("connection {number} failed"))
     }
 
-    /// Waits for answers, until `until_ns` if that is given, and verifies them. Those that are
-    /// complete are in `answered`. It fails for anything that was not asked for.
+    /// Waits for answers, until `until_ns` if that is given, and verifies them. Returns how many are
+    /// complete: their connections are the last of the idle ones. It fails for anything that was
+    /// not asked for.
     #[inline]
-    pub fn receive(&mut self, until_ns: Option<u64>) -> anyhow::Result<()> {
-        self.answered.clear();
+    pub fn receive(&mut self, until_ns: Option<u64>) -> anyhow::Result<usize> {
         self.looks += 1;
         if let Some(until_ns) = until_ns.filter(|_| !self.polls) {
             // In nanoseconds, unlike that of `epoll_wait`.
@@ -216,22 +192,20 @@ impl Load {
         let at_once = (self.polls || until_ns.is_some()).then(Timespec::default);
         let mut events = [const { MaybeUninit::<Event>::uninit() }; MOST_EVENTS];
         let arrived = match epoll::wait(&self.epoll, &mut events, at_once.as_ref()) {
-            Err(Errno::INTR) => return Ok(()),
+            Err(Errno::INTR) => return Ok(0),
             waited => waited.context("waiting for answers")?.0,
         };
         self.empty_looks += u64::from(arrived.is_empty());
+        let before = self.idle.len();
         for event in &*arrived {
-            let number = event.data.u64() as usize;
-            if self.read_answer(number)? {
-                self.answered.push(number);
-            }
+            self.read_answer(event.data.u64() as usize)?;
         }
-        Ok(())
+        Ok(self.idle.len() - before)
     }
 
-    /// Reads and verifies what has arrived; returns whether the answer is complete.
+    /// Reads and verifies what has arrived.
     #[inline]
-    fn read_answer(&mut self, number: usize) -> anyhow::Result<bool> {
+    fn read_answer(&mut self, number: usize) -> anyhow::Result<()> {
         let Connection { socket, request, received, .. } = &mut self.connections[number];
         let bytes = match socket.read(&mut self.answer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -244,7 +218,10 @@ impl Load {
             "connection {number}: the server answered with other bytes than it got"
         );
         *received += bytes;
-        Ok(*received == self.message.len())
+        if *received == self.message.len() {
+            self.idle.push_back(number);
+        }
+        Ok(())
     }
 }
 
