@@ -18,7 +18,8 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::mpsc;
 
-use crate::kinds::{Population, Task, Waiting, touched};
+use crate::flags::{Flags, Waiting};
+use crate::population::Population;
 
 /// Longer than any sweep.
 const AN_HOUR: Duration = Duration::from_secs(3600);
@@ -27,8 +28,9 @@ const AN_HOUR: Duration = Duration::from_secs(3600);
 /// to it.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
+/// A heap block with every byte written.
 fn begin(bytes: usize) -> Box<[u8]> {
-    let block = touched(bytes);
+    let block = vec![1; bytes].into();
     BEGUN.fetch_add(1, Relaxed);
     block
 }
@@ -52,8 +54,8 @@ pub trait Spawner {
     fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static);
 
     /// Spawns a task that touches this many bytes and waits for a timer.
-    fn spawn_with_timer(&mut self, _: usize) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn spawn_with_timer(&mut self, _: usize) {
+        unreachable!("the flags refuse a timer for it")
     }
 
     /// Spawns a task that touches this many bytes and waits for a pipe.
@@ -67,53 +69,44 @@ pub trait Spawner {
 
 /// Tasks on one runtime.
 pub struct Tasks<R: Spawner> {
-    task: Task,
-    count: u64,
     runtime: R,
+    touch_bytes: usize,
+    waiting: Option<Waiting>,
     /// The other ends of the tasks' channels and pipes.
     senders: Vec<mpsc::Sender<usize>>,
     pipes: Vec<R::Pipe>,
 }
 
 impl<R: Spawner> Tasks<R> {
-    pub fn new(runtime: R, task: Task) -> Self {
-        Self { task, count: 0, runtime, senders: Vec::new(), pipes: Vec::new() }
+    pub fn new(runtime: R, &Flags { touch, waiting, .. }: &Flags) -> Self {
+        Self { runtime, touch_bytes: touch, waiting, senders: Vec::new(), pipes: Vec::new() }
     }
+}
 
-    fn spawn(&mut self) -> anyhow::Result<()> {
-        let bytes = self.task.touch_bytes;
-        let spawned = match self.task.waiting {
-            None => {
-                self.runtime.spawn(task!(bytes, future::pending::<()>()));
-                Ok(())
-            }
+impl<R: Spawner> Population for Tasks<R> {
+    fn create(&mut self, task: u64) -> anyhow::Result<()> {
+        let bytes = self.touch_bytes;
+        match self.waiting {
+            None => self.runtime.spawn(task!(bytes, future::pending::<()>())),
             // The channel is the same for every runtime, so that only the runtimes differ.
             Some(Waiting::Channel) => {
                 let (sender, mut receiver) = mpsc::channel::<usize>(1);
                 self.senders.push(sender);
                 self.runtime.spawn(task!(bytes, receiver.recv()));
-                Ok(())
             }
             Some(Waiting::Timer) => self.runtime.spawn_with_timer(bytes),
             Some(Waiting::Pipe) => {
-                self.runtime.spawn_with_pipe(bytes).map(|pipe| self.pipes.push(pipe))
+                let what = format_args!("the pipe of task {task}");
+                let pipe = self.runtime.spawn_with_pipe(bytes);
+                self.pipes.push(pipe.map_err(failure::to_create(what))?);
             }
-        };
-        spawned.map_err(failure::to_create(format_args!("the pipe of task {}", self.count)))?;
-        self.count += 1;
+        }
         Ok(())
     }
-}
 
-impl<R: Spawner> Population for Tasks<R> {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        let spawned = (0..count).try_for_each(|_| self.spawn());
-        self.runtime.run_until_begun(self.count);
-        spawned
-    }
-
-    fn count(&self) -> u64 {
-        self.count
+    fn wait(&mut self, tasks: u64) -> anyhow::Result<()> {
+        self.runtime.run_until_begun(tasks);
+        Ok(())
     }
 }
 
@@ -125,9 +118,9 @@ pub enum Tokio {
 
 impl Tokio {
     /// A runtime with the driver that its tasks wait for; if `local`, tasks never leave its thread.
-    pub fn new(local: bool, task: Task) -> io::Result<Self> {
+    pub fn new(local: bool, waiting: Option<Waiting>) -> io::Result<Self> {
         let mut builder = Builder::new_current_thread();
-        match task.waiting {
+        match waiting {
             Some(Waiting::Timer) => builder.enable_time(),
             Some(Waiting::Pipe) => builder.enable_io(),
             _ => &mut builder,
@@ -150,9 +143,8 @@ impl Spawner for Tokio {
         }
     }
 
-    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+    fn spawn_with_timer(&mut self, bytes: usize) {
         self.spawn(task!(bytes, tokio::time::sleep(AN_HOUR)));
-        Ok(())
     }
 
     fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<Self::Pipe> {
@@ -189,9 +181,8 @@ impl Spawner for compio::runtime::Runtime {
         Self::spawn(self, task).detach();
     }
 
-    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+    fn spawn_with_timer(&mut self, bytes: usize) {
         Self::spawn(self, task!(bytes, compio::time::sleep(AN_HOUR))).detach();
-        Ok(())
     }
 
     fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<Self::Pipe> {
@@ -215,9 +206,8 @@ impl Spawner for LocalExecutor<'static> {
         Self::spawn(self, task).detach();
     }
 
-    fn spawn_with_timer(&mut self, bytes: usize) -> io::Result<()> {
+    fn spawn_with_timer(&mut self, bytes: usize) {
         Self::spawn(self, task!(bytes, Timer::after(AN_HOUR))).detach();
-        Ok(())
     }
 
     fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<File> {
@@ -244,8 +234,6 @@ impl Spawner for LocalPool {
     }
 
     fn run_until_begun(&mut self, count: u64) {
-        while BEGUN.load(Relaxed) < count {
-            self.run_until_stalled();
-        }
+        self.run_until(yield_until_begun(count));
     }
 }

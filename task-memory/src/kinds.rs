@@ -1,182 +1,95 @@
-//! Kinds of tasks, and what the tasks of one kind can do together.
+//! The population of each kind of task.
 
-use std::{fmt, process};
+use std::io;
+use std::sync::mpsc::sync_channel;
 
-use clap::ValueEnum;
-use harness::limits::{Kind, Need, Resource};
-use harness::{RuntimeKind, flags};
+use anyhow::Context as _;
+use async_executor::LocalExecutor;
+use compio::runtime::Runtime as Compio;
+use corosensei::Coroutine;
+use corosensei::stack::DefaultStack;
+use futures::executor::LocalPool;
+use harness::hand_over::{Sink, Source, eventfd, swapped};
+use harness::limits::RING_ENTRIES;
+use harness::{Channel, failure};
+use io_uring::IoUring;
 
-/// Stack that a task needs in addition to what is touched, in bytes.
-const MARGIN_BYTES: usize = 16 << 10;
+use crate::async_tasks::{Tasks, Tokio};
+use crate::flags::{Flags, Subject};
+use crate::population::Population;
+use crate::processes::Processes;
+use crate::threads::{Threads, touch_stack};
 
-/// Values of `--kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Subject {
-    /// Threads without a channel
-    Thread,
-    /// Threads with a channel in memory each
-    ThreadFutex,
-    /// Threads over eventfds
-    ThreadEventfd,
-    /// Threads over pipes
-    ThreadPipe,
-    /// Threads over socket pairs
-    ThreadSocketpair,
-    /// Tasks of tokio on one thread
-    Tokio,
-    /// Tasks of tokio that never leave its thread
-    TokioLocal,
-    /// Tasks of async-executor, of smol
-    AsyncExecutor,
-    /// Tasks of compio
-    Compio,
-    /// Tasks of LocalPool of futures
-    LocalPool,
-    /// Stackful coroutines
-    Coroutine,
-    /// Forked processes
-    Process,
-    /// Rings of io_uring
-    IoUring,
-}
-
-/// Values of `--waiting`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Waiting {
-    /// A message, from a private channel
-    Channel,
-    /// A timer, an hour from now
-    Timer,
-    /// A byte, from a private pipe
-    Pipe,
-}
-
-impl Subject {
-    /// Whether tasks are polled, so that `--waiting` applies.
-    pub fn is_polled(self) -> bool {
-        use Subject::{AsyncExecutor, Compio, LocalPool, Tokio, TokioLocal};
-        matches!(self, Tokio | TokioLocal | AsyncExecutor | Compio | LocalPool)
-    }
-
-    /// The corresponding kind in the limits: tasks of any runtime need as much as tokio's.
-    pub fn kind(self, waiting: Option<Waiting>) -> Kind {
-        let name = self.to_string();
-        match (waiting, RuntimeKind::from_str(&name, false)) {
-            (Some(Waiting::Pipe), Ok(runtime)) => runtime.task_over_pipes(),
-            _ => Kind::from_str(&name, false).unwrap_or(Kind::Tokio),
+/// An empty population.
+///
+/// # Errors
+/// If a resource shared by all tasks is not available.
+pub fn open(flags: &Flags) -> anyhow::Result<Box<dyn Population>> {
+    let tokio = |local| Tokio::new(local, flags.waiting).context(STARTING);
+    Ok(match flags.kind {
+        Subject::Thread => Box::new(Threads::new(flags, || Ok(()))),
+        Subject::ThreadFutex => linked(flags, || Ok(swapped(sync_channel(1)))),
+        Subject::ThreadEventfd => linked(flags, eventfd),
+        Subject::ThreadPipe => linked(flags, || Channel::Pipe.open()),
+        Subject::ThreadSocketpair => linked(flags, || Channel::SocketPair.open()),
+        Subject::Tokio => Box::new(Tasks::new(tokio(false)?, flags)),
+        Subject::TokioLocal => Box::new(Tasks::new(tokio(true)?, flags)),
+        Subject::AsyncExecutor => Box::new(Tasks::new(LocalExecutor::new(), flags)),
+        Subject::Compio => Box::new(Tasks::new(Compio::new().context(STARTING)?, flags)),
+        Subject::LocalPool => Box::new(Tasks::new(LocalPool::new(), flags)),
+        Subject::Coroutine => {
+            let (stack_bytes, touch_bytes) = (flags.stack_bytes(), flags.touch);
+            kept("stack", move || coroutine(stack_bytes, touch_bytes))
         }
-    }
-
-    /// Enough tasks to exceed the noise in the machine's memory, half of them beyond the free pages
-    /// on per-CPU lists.
-    pub fn default_tasks(self, waiting: Option<Waiting>) -> u64 {
-        match self {
-            Self::Process => 200,
-            Self::IoUring => 500,
-            Self::Coroutine => 10_000,
-            _ if self.is_polled() && waiting != Some(Waiting::Pipe) => 1_000_000,
-            _ => 12_000,
-        }
-    }
+        Subject::Process => Box::new(Processes::new(flags.touch)?),
+        Subject::IoUring => kept("ring", || IoUring::new(RING_ENTRIES)),
+    })
 }
 
-impl fmt::Display for Subject {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&flags::name(self))
-    }
+const STARTING: &str = "starting the runtime";
+
+/// A coroutine that has touched its stack. Dropping it unwinds it.
+fn coroutine(stack_bytes: usize, touch_bytes: usize) -> io::Result<Coroutine<(), (), ()>> {
+    let mapped = DefaultStack::new(stack_bytes)?;
+    let mut coroutine = Coroutine::with_stack(mapped, move |yielder, ()| {
+        touch_stack(touch_bytes);
+        yielder.suspend(());
+    });
+    coroutine.resume(());
+    Ok(coroutine)
 }
 
-/// The memory and waiting of each task.
-#[derive(Clone, Copy, Debug)]
-pub struct Task {
-    /// Address space of its stack, for kinds that can choose it.
-    pub stack_bytes: usize,
-    /// Bytes that it writes before it waits: on its stack, or in a heap block
-    /// for kinds without a stack.
-    pub touch_bytes: usize,
-    /// What it waits for, if it is an async task that waits for something.
-    pub waiting: Option<Waiting>,
-}
-
-impl Task {
-    /// The needs of so many tasks of this kind.
-    pub fn need(self, subject: Subject, tasks: u64) -> Need {
-        let kind = subject.kind(self.waiting);
-        let need = Need::with_stack(kind, tasks, self.stack_bytes as u64);
-        need.with(Resource::Memory, self.touch_bytes as u64)
-    }
-
-    /// How much of its stack a task may touch, in bytes.
-    pub fn most_touched(self) -> usize {
-        self.stack_bytes.saturating_sub(MARGIN_BYTES)
-    }
-}
-
-/// Idle tasks of one kind.
-pub trait Population {
-    /// Adds `count` tasks, and returns when each of them has touched its memory. If one is refused,
-    /// the ones before it stay.
-    ///
-    /// # Errors
-    /// [`harness::failure::Shortage`] if the kernel refuses a task.
-    fn add(&mut self, count: u64) -> anyhow::Result<()>;
-
-    /// The number of tasks.
-    fn count(&self) -> u64;
-
-    /// The processes of the tasks.
-    fn processes(&self) -> Vec<u32> {
-        vec![process::id()]
-    }
-
-    /// Ends all tasks that would outlive this process.
-    ///
-    /// # Errors
-    /// If a task failed.
-    fn end(self: Box<Self>) -> anyhow::Result<()> {
-        Ok(())
-    }
-}
-
-/// A heap block with every byte written.
-pub fn touched(bytes: usize) -> Box<[u8]> {
-    vec![1; bytes].into()
-}
-
-/// Parses a size: a number of bytes, or of KiB, MiB or GiB, like `400KiB`.
-pub fn size(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        unit => return Err(format!("'{unit}' is not one of B, KiB, MiB, GiB")),
+/// Threads with channels that `open` opens, each used once: a pipe that has carried a byte keeps a
+/// page.
+fn linked<R: Source + 'static, S: Sink + 'static>(
+    flags: &Flags,
+    open: impl Fn() -> io::Result<(R, S)> + 'static,
+) -> Box<dyn Population> {
+    let used = move || {
+        let (mut source, mut sink) = open()?;
+        sink.send(b'.')?;
+        source.receive()?;
+        Ok((source, sink))
     };
-    let number: usize = digits.parse().map_err(|_| "not a number of bytes, like 400KiB")?;
-    number.checked_mul(unit).filter(|bytes| *bytes <= 1 << 46).ok_or("more than 64 TiB".into())
+    Box::new(Threads::new(flags, used))
 }
 
-/// Parses the value of `--stack-size`, within the bounds of threads and
-/// coroutines.
-pub fn stack_size(text: &str) -> Result<usize, String> {
-    let bytes = size(text)?;
-    let is_possible = flags::STACK_SIZES.contains(&(bytes as u64));
-    is_possible.then_some(bytes).ok_or(format!("not within {:?} bytes", flags::STACK_SIZES))
+/// Identical tasks, or their resources, that `make` makes and that are kept until the end; `what`
+/// is the name of one of them in an error.
+fn kept<T: 'static>(
+    what: &'static str,
+    make: impl Fn() -> io::Result<T> + 'static,
+) -> Box<dyn Population> {
+    let mut kept = Vec::new();
+    Box::new(move |task: u64| {
+        let what = format_args!("the {what} of task {task}");
+        kept.push(make().map_err(failure::to_create(what))?);
+        Ok(())
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{size, stack_size};
-
-    #[test]
-    fn sizes_have_binary_suffixes() {
-        assert_eq!(["0", "409600", "2MiB"].map(size), [Ok(0), size("400KiB"), Ok(2 << 20)]);
-        assert_eq!(size("1GiB"), size("1024MiB"));
-        assert_eq!(stack_size("64KiB"), Ok(65536));
-        for nonsense in ["", "-1", "KiB", "1.5MiB", "1 KiB", "1KB", "9kib", "99999999999GiB"] {
-            assert!(size(nonsense).is_err(), "{nonsense}");
-        }
-        assert!(stack_size("4KiB").is_err());
+impl<F: FnMut(u64) -> anyhow::Result<()>> Population for F {
+    fn create(&mut self, task: u64) -> anyhow::Result<()> {
+        self(task)
     }
 }

@@ -1,79 +1,82 @@
 //! Forked processes that wait to read from a pipe.
 
-use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsRawFd as _;
-use std::process;
+use std::{mem, process};
 
 use anyhow::{Context as _, ensure};
 use harness::failure;
 use harness::process_stat::FAILED;
 use harness::threads::{outcome_of_process, root_cause};
-use nix::unistd::Pid;
+use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::kinds::{Population, Task};
+use crate::population::Population;
 use crate::threads::touch_stack;
 
 pub struct Processes {
-    task: Task,
+    touch_bytes: usize,
     children: Vec<Pid>,
+    /// Into which the next children write.
+    reports: (PipeReader, PipeWriter),
+    /// Children that waited at the last look.
+    waiting: u64,
     /// The children wait for its end of file: until we close our end.
     gate: (PipeReader, PipeWriter),
 }
 
 impl Processes {
-    pub fn new(task: Task) -> anyhow::Result<Self> {
-        let gate = io::pipe().context("opening the children's gate")?;
-        Ok(Self { task, children: Vec::new(), gate })
+    pub fn new(touch_bytes: usize) -> anyhow::Result<Self> {
+        let (reports, gate) = (open()?, open()?);
+        Ok(Self { touch_bytes, children: Vec::new(), reports, waiting: 0, gate })
     }
 
-    fn fork(&self, ready: &PipeWriter) -> io::Result<Pid> {
+    fn fork(&self) -> io::Result<Pid> {
         // SAFETY: the child calls only `live`, which allocates nothing and
         // takes no lock, so locks of other threads do not matter.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => self.live(ready),
-            pid => Ok(Pid::from_raw(pid)),
+        match unsafe { fork() }? {
+            ForkResult::Child => self.live(),
+            ForkResult::Parent { child } => Ok(child),
         }
     }
 
     /// A child's main function. It writes a byte when it has touched its
-    /// memory, and closes `ready`: when all have, or have died before, the
+    /// memory, and closes `reports`: when all have, or have died before, the
     /// parent reads end of file.
-    fn live(&self, ready: &PipeWriter) -> ! {
-        touch_stack(self.task.touch_bytes);
+    fn live(&self) -> ! {
+        touch_stack(self.touch_bytes);
         let mut byte = [0_u8];
+        let ready = self.reports.1.as_raw_fd();
         // SAFETY: plain system calls on descriptors that this process has, and
         // a buffer of one byte; `_exit` runs no destructor of the parent's.
         unsafe {
             libc::close(self.gate.1.as_raw_fd());
-            let written = libc::write(ready.as_raw_fd(), byte.as_ptr().cast(), 1);
-            libc::close(ready.as_raw_fd());
+            let written = libc::write(ready, byte.as_ptr().cast(), 1);
+            libc::close(ready);
             let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
             libc::_exit(if (written, ended) == (1, 0) { 0 } else { FAILED })
         }
     }
 }
 
+fn open() -> anyhow::Result<(PipeReader, PipeWriter)> {
+    io::pipe().context("opening a pipe of the children")
+}
+
 impl Population for Processes {
-    fn add(&mut self, count: u64) -> anyhow::Result<()> {
-        io::stdout().flush().context("flushing standard output")?;
-        let (mut reports, ready) = io::pipe().context("opening the children's reports")?;
-        let alive = self.children.len();
-        let forked = (0..count).try_for_each(|_| {
-            self.children.push(self.fork(&ready)?);
-            io::Result::Ok(())
-        });
-        drop(ready);
-        let waiting =
-            io::copy(&mut reports, &mut io::sink()).context("waiting for the children")?;
-        let new = (self.children.len() - alive) as u64;
-        ensure!(waiting == new, "{} of {new} new tasks died before they waited", new - waiting);
-        let task = self.children.len();
-        forked.map_err(failure::to_create(format_args!("task {task}")))
+    fn create(&mut self, task: u64) -> anyhow::Result<()> {
+        let child = self.fork().map_err(failure::to_create(format_args!("task {task}")))?;
+        self.children.push(child);
+        Ok(())
     }
 
-    fn count(&self) -> u64 {
-        self.children.len() as u64
+    fn wait(&mut self, tasks: u64) -> anyhow::Result<()> {
+        let (mut reports, ready) = mem::replace(&mut self.reports, open()?);
+        drop(ready);
+        self.waiting +=
+            io::copy(&mut reports, &mut io::sink()).context("waiting for the children")?;
+        let died = tasks - self.waiting;
+        ensure!(died == 0, "{died} of {tasks} tasks died before they waited");
+        Ok(())
     }
 
     fn processes(&self) -> Vec<u32> {

@@ -65,6 +65,11 @@ pub fn send_round(token: u8, first: &mut impl Sink, last: &mut impl Source) -> a
     received.map(drop).context("waiting for the token to come round")
 }
 
+/// A library's channel in the order of ours: its source before its sink.
+pub fn swapped<S, R>((sink, source): (S, R)) -> (R, S) {
+    (source, sink)
+}
+
 impl Source for Receiver<u8> {
     fn receive(&mut self) -> io::Result<Option<u8>> {
         Ok(self.recv().ok())
