@@ -34,6 +34,11 @@ impl FromStr for CpuList {
     }
 }
 
+/// The CPUs of a list that the kernel prints, such as `0-3,8`; none if it is no list.
+pub fn listed(text: &str) -> Vec<usize> {
+    text.trim().parse().map_or_else(|_| Vec::new(), |list: CpuList| list.0)
+}
+
 /// Parses `3` or `2-5`.
 fn range(part: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     let (first, last) = part.split_once('-').unwrap_or((part, part));

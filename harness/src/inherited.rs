@@ -10,9 +10,10 @@ use libc::{c_int, c_long};
 use nix::errno::Errno;
 use nix::sys::prctl::get_timerslack;
 use nix::sys::signal::Signal;
+use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
 
 use crate::control_groups::{self, Group};
-use crate::cpus::CpuList;
+use crate::cpus::{self, CpuList};
 use crate::system_files::{SystemFiles, field, recordable};
 
 /// Facts by name, such as `scheduling.nice`; units are in the names.
@@ -36,9 +37,6 @@ pub struct Scheduling {
 
 /// `SCHED_FLAG_RESET_ON_FORK`: children get the default policy instead.
 const RESET_ON_FORK: u64 = 1;
-/// `PR_SCHED_CORE`, and its operation to get the cookie.
-const SCHED_CORE: c_int = 62;
-const GET_COOKIE: c_int = 0;
 
 impl Scheduling {
     /// That of the calling thread.
@@ -148,7 +146,9 @@ fn facts_of(child: Option<u32>) -> Facts {
         facts.extend(value.map(|value| (name.to_owned(), value)));
     };
     set("scheduling.timer_slack_ns", get_timerslack().ok().map(|ns| ns.to_string()));
-    set("scheduling.core_cookie", has_core_cookie().then(|| "set".to_owned()));
+    // With one, it shares its core only with tasks that have the same one.
+    let cookie = core_scheduling_cookie(gettid(), CoreSchedulingScope::Thread).unwrap_or(0);
+    set("scheduling.core_cookie", (cookie != 0).then(|| "set".to_owned()));
     let autogroup = files.line("proc/self/autogroup");
     let nice = autogroup.and_then(|line| Some(line.split_once("nice ")?.1.to_owned()));
     set("scheduling.autogroup_nice", nice);
@@ -272,14 +272,6 @@ fn signals(mask: &str) -> String {
     joined((1..=64).filter(is_set).map(name)).unwrap_or_else(|| "none".to_owned())
 }
 
-/// Whether it shares its core only with tasks that have the same cookie.
-fn has_core_cookie() -> bool {
-    let mut cookie = 0_u64;
-    // SAFETY: the kernel writes one number, to `cookie`.
-    let result = unsafe { libc::prctl(SCHED_CORE, GET_COOKIE, 0, 0, &raw mut cookie) };
-    result == 0 && cookie != 0
-}
-
 /// The policy for new memory, with its nodes; see `set_mempolicy(2)`.
 fn memory_policy() -> Option<String> {
     let (mut mode, mut nodes): (c_int, _) = (0, [0_u64; 16]);
@@ -302,8 +294,6 @@ fn memory_policy() -> Option<String> {
 /// isolated ones, and those of cpusets that are not balanced. In version 1, a cpuset is balanced by
 /// itself or with a parent.
 fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
-    let numbers = |list: &str| Some(list.trim().parse::<CpuList>().ok()?.0);
-    let allowed = numbers(allowed?)?;
     let groups = control_groups::of_process(files, "cpuset");
     let values = |file: &str| -> Vec<String> {
         let texts = groups.iter().filter_map(|group| group.text(files, file));
@@ -314,11 +304,11 @@ fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
     let partition = partitions.iter().find(|text| *text != "member");
     let all = (!balance.is_empty() && balance.iter().all(|text| text == "0"))
         || partition.is_some_and(|text| text == "isolated");
-    let isolated = files.text("sys/devices/system/cpu/isolated").and_then(|list| numbers(&list));
-    let isolated = isolated.unwrap_or_default();
-    let found = allowed.iter().copied().filter(|cpu| all || isolated.contains(cpu));
-    let found: Vec<usize> = found.collect();
-    (allowed.len() > 1 && !found.is_empty()).then(|| CpuList(found).to_string())
+    let isolated = cpus::listed(&files.text("sys/devices/system/cpu/isolated").unwrap_or_default());
+    let mut cpus = cpus::listed(allowed?);
+    let are_several = cpus.len() > 1;
+    cpus.retain(|cpu| all || isolated.contains(cpu));
+    (are_several && !cpus.is_empty()).then(|| CpuList(cpus).to_string())
 }
 
 #[cfg(test)]

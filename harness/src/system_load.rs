@@ -39,7 +39,7 @@ impl SystemLoad {
         Self {
             children_ns: children.user_ns + children.system_ns + of_companions,
             cpu_time: CpuTime::of(cpus, &stat),
-            steal_ns: ticks_of("cpu", &stat).and_then(|ticks| nanoseconds_in([ticks[7]])),
+            steal_ns: times_of("cpu", &stat).map(|times| times[7]),
             quotas: quotas(&SystemFiles::live()),
         }
     }
@@ -105,13 +105,12 @@ impl CpuTime {
     fn of(cpus: &[usize], stat: &str) -> Option<Self> {
         let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
-            let ticks = ticks_of(&format!("cpu{cpu}"), stat)?;
-            let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
-            let busy = [user, nice, system, irq, softirq, steal];
+            let [user, nice, system, idle, iowait, irq, softirq, steal] =
+                times_of(&format!("cpu{cpu}"), stat)?;
             Some(Self {
                 cpus: sum.cpus + 1,
-                idle_ns: sum.idle_ns.checked_add(nanoseconds_in([idle, iowait])?)?,
-                busy_ns: sum.busy_ns.checked_add(nanoseconds_in(busy)?)?,
+                idle_ns: sum.idle_ns + idle + iowait,
+                busy_ns: sum.busy_ns + user + nice + system + irq + softirq + steal,
             })
         })
     }
@@ -131,20 +130,14 @@ impl CpuTime {
     }
 }
 
-/// The first eight numbers in the line of `cpu` and its number, in clock ticks; in the line `cpu`,
+/// The first eight numbers in the line of `cpu` and its number, in nanoseconds; in the line `cpu`,
 /// the sums over all CPUs.
-fn ticks_of(name: &str, stat: &str) -> Option<[u64; 8]> {
+fn times_of(name: &str, stat: &str) -> Option<[u64; 8]> {
     let mut lines = stat.lines().map(str::split_whitespace);
     let words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
-    let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).take(8).collect();
-    ticks.try_into().ok()
-}
-
-/// The sum of numbers of clock ticks, in nanoseconds; `None` if it exceeds what
-/// any machine can have counted.
-fn nanoseconds_in<const N: usize>(ticks: [u64; N]) -> Option<u64> {
-    let ticks = ticks.into_iter().try_fold(0, u64::checked_add)?;
-    ticks.checked_mul(1_000_000_000 / system_constant(SysconfVar::CLK_TCK))
+    let tick_ns = 1_000_000_000 / system_constant(SysconfVar::CLK_TCK);
+    let times = words.map_while(|word| word.parse::<u64>().ok()?.checked_mul(tick_ns));
+    times.take(8).collect::<Vec<_>>().try_into().ok()
 }
 
 /// With more threads, the scheduler's figures are not read: two files per thread take too long.
@@ -221,8 +214,7 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
             let (entries, microseconds) =
                 (files.number(&file("usage"))?, files.number(&file("time"))?);
             let state = sum.entry(files.line(&file("name"))?).or_default();
-            state.0 = state.0.checked_add(entries)?;
-            state.1 = state.1.checked_add(microseconds.checked_mul(1000)?)?;
+            *state = (state.0 + entries, state.1 + 1000 * microseconds);
         }
     }
     Some(sum)
