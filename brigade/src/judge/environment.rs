@@ -23,8 +23,7 @@ const OF_CPUS: [&str; 5] = [
     "processor.model_number",
 ];
 
-/// Facts about the programs and the boot, and which CPUs share what: the facts about caches show
-/// that more briefly.
+/// Facts about the programs and the boot, and which CPUs share what, which older runs have.
 const NOT_OF_MACHINES: [&str; 5] =
     ["boot", "software.brigade", "software.git_dirty", "software.git_revision", "topology."];
 
@@ -296,7 +295,7 @@ impl Difference {
     /// Whether every figure depends on this fact, since it identifies the kind
     /// of CPU.
     fn is_of_cpus(&self) -> bool {
-        begins_with_any(&self.name, &OF_CPUS) && !self.name.ends_with(".shared_by")
+        begins_with_any(&self.name, &OF_CPUS)
     }
 }
 
@@ -314,7 +313,9 @@ pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference>
 /// The facts that differ between two machines, apart from the programs.
 pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Difference> {
     let mut found = differences(first, second);
-    found.retain(|fact| !begins_with_any(&fact.name, &NOT_OF_MACHINES));
+    found.retain(|Difference { name, .. }| {
+        !begins_with_any(name, &NOT_OF_MACHINES) && !name.ends_with(".shared_by")
+    });
     found
 }
 
@@ -324,7 +325,7 @@ pub fn same_machine(first: &Environment, second: &Environment) -> bool {
     let is_equal = |name: &str| first.get(name).is_some() && first.get(name) == second.get(name);
     is_equal("boot")
         && is_equal("kernel.release")
-        && !differences(first, second).iter().any(Difference::is_of_cpus)
+        && !between_machines(first, second).iter().any(Difference::is_of_cpus)
 }
 
 /// A name that ends in a dot matches several facts.
@@ -440,12 +441,13 @@ mod tests {
         assert_eq!(differences(&with(&[]), &with(&[])), []);
         let second = with(&[
             ("kernel.release", ""),
+            ("processor.cache.l1_data.shared_by", ""),
             ("processor.cache.l2", "1 MiB"),
             ("processor.family", "26"),
             ("software.git_revision", "0"),
             ("topology.cores", "0;1"),
         ]);
-        assert_eq!(differences(&with(&[]), &second).len(), 5);
+        assert_eq!(differences(&with(&[]), &second).len(), 6);
         let found = between_machines(&with(&[]), &second);
         let [_, cpus, others] = by_kind(&found);
         assert_eq!(cpus, ["processor.cache.l2: 512 KiB → 1 MiB"]);

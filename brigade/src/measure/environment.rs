@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use harness::control_groups::{self, Group, Version};
-use harness::cpus::CpuList;
+use harness::cpus;
 use harness::inherited::inherited_by_children;
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
@@ -21,9 +21,6 @@ pub const REVISION: Option<&str> = option_env!("BRIGADE_REVISION");
 
 /// The kernel's folder of CPUs.
 const CPUS: &str = "sys/devices/system/cpu";
-
-/// The kernel's folder of NUMA nodes.
-const NODES: &str = "sys/devices/system/node";
 
 /// Facts that are the only line of a file.
 const LINES: [(&str, &str); 12] = [
@@ -51,6 +48,16 @@ const BOOT_PARAMETERS: &str = "\
     processor.max_cstate psi pti rcu_nocbs retbleed skew_tick spec_rstack_overflow \
     spec_store_bypass_disable spectre_v2 threadirqs transparent_hugepage tsc";
 
+/// The usual names of hypervisors with these signatures.
+#[cfg(target_arch = "x86_64")]
+const HYPERVISORS: [(&str, &str); 5] = [
+    ("KVMKVMKVM", "kvm"),
+    ("Microsoft Hv", "hyper-v"),
+    ("VMwareVMware", "vmware"),
+    ("XenVMMXenVMM", "xen"),
+    ("TCGTCGTCGTCG", "qemu-tcg"),
+];
+
 impl Environment {
     /// Reads the environment of this process, with the workspace, tools and
     /// measured crates of the `manifest`.
@@ -63,14 +70,18 @@ impl Environment {
 
     /// Facts in the kernel's files.
     pub fn of_machine(files: &SystemFiles) -> Self {
-        let mut machine = Self::topology(files);
+        let mut machine = Self::default();
         for (name, path) in LINES {
             machine.set(name, files.line(path).filter(|line| line != "none"));
         }
         if machine.get("processor.idle_driver") != Some("haltpoll") {
             machine.facts.remove("processor.idle_poll_ns");
         }
+        machine.add_cpus(files);
         machine.add_processor(files);
+        let status = files.text("proc/self/status").unwrap_or_default();
+        let allowed = field(&status, "Cpus_allowed_list");
+        machine.set("processor.allowed_cpus", allowed.map(|list| cpus::listed(list).len()));
         for (name, value) in boot_parameters(&files.text("proc/cmdline").unwrap_or_default()) {
             machine.set(format!("kernel.boot_parameters.{name}"), Some(value));
         }
@@ -78,53 +89,37 @@ impl Environment {
         machine.set("kernel.transparent_hugepages", pages.and_then(|text| chosen(&text, '[', ']')));
         machine.set("kernel.preemption", preemption(files));
         machine.set("kernel.timer_hz", timer_hz(files));
-        machine.set("kernel.cpu_group_depth", cpu_group_depth(files));
+        let groups = control_groups::of_process(files, "cpu");
+        if !groups.is_empty() {
+            machine.set("kernel.cpu_group_depth", Some(cpu_group_depth(files, &groups)));
+            machine.set("limits.cgroup.cpu_quota_millicpus", Some(cpu_quota(files, &groups)));
+        }
         let memory = files.text("proc/meminfo");
         machine.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
-        machine.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files));
         // A checksum: the kernel's boot id would identify the machine.
         let boot = files.line("proc/sys/kernel/random/boot_id");
         machine.set("boot", boot.map(|id| format!("{:08x}", crc32fast::hash(id.as_bytes()))));
         machine
     }
 
-    /// The CPUs that this process may use, and the sets of CPUs that share a core, a socket, a
-    /// last-level cache or a NUMA node, as the kernel lists them: `0-3;4-7`. Also the caches.
-    pub fn topology(files: &SystemFiles) -> Self {
-        let mut found = Self::default();
-        let status = files.text("proc/self/status").unwrap_or_default();
-        let allowed = field(&status, "Cpus_allowed_list");
-        let cpus = online(files);
-        let each = |list: &dyn Fn(usize) -> Option<String>| {
-            let mut seen = BTreeSet::new();
-            let lists = cpus.iter().filter_map(|cpu| list(*cpu));
-            joined(lists.filter(|list| seen.insert(list.clone())), ";")
-        };
-        let line = |cpu: usize, sharing: &str| {
-            files.line(&format!("{CPUS}/cpu{cpu}/topology/{sharing}_cpus_list"))
-        };
-        let caches: BTreeSet<Cache> = cpus.iter().flat_map(|cpu| caches_of(files, *cpu)).collect();
-        let node = |name: String| files.line(&format!("{NODES}/{name}/cpulist"));
-        let nodes = files.names(NODES).into_iter().filter_map(node);
-
-        found.set("processor.online_cpus", Some(cpus.len()).filter(|count| *count > 0));
-        found.set("processor.allowed_cpus", allowed.map(|list| numbers(list).len()));
-        found.set("topology.cores", each(&|cpu| line(cpu, "core")));
-        found.set("topology.sockets", each(&|cpu| line(cpu, "package")));
-        found.set("topology.caches", each(&|cpu| Some(caches_of(files, cpu).pop_last()?.sharers)));
-        found.set("topology.nodes", joined(nodes, ";"));
-        // If CPUs differ, a fact has several values.
+    /// Facts of all online CPUs. If CPUs differ, a fact has several values.
+    fn add_cpus(&mut self, files: &SystemFiles) {
+        let online = cpus::listed(&files.text(&format!("{CPUS}/online")).unwrap_or_default());
+        self.set("processor.online_cpus", Some(online.len()).filter(|count| *count > 0));
         let mut facts = BTreeMap::<String, BTreeSet<String>>::new();
-        for Cache { level, holds, size, sharers } in caches {
-            let name = format!("processor.cache.l{level}{holds}");
-            let shared_by = numbers(&sharers).len().to_string();
-            facts.entry(format!("{name}.shared_by")).or_default().insert(shared_by);
-            facts.entry(name).or_default().insert(size);
+        for cpu in online {
+            let folder = format!("{CPUS}/cpu{cpu}");
+            let governor = files.line(&format!("{folder}/cpufreq/scaling_governor"));
+            let governor = governor.map(|governor| ("processor.governor".to_owned(), governor));
+            let caches = files.names(&format!("{folder}/cache")).into_iter();
+            let caches = caches.filter_map(|name| cache(files, &format!("{folder}/cache/{name}")));
+            for (name, value) in caches.chain(governor) {
+                facts.entry(name).or_default().insert(value);
+            }
         }
         for (name, values) in facts {
-            found.set(name, joined(values, ", "));
+            self.set(name, joined(values, ", "));
         }
-        found
     }
 
     fn add_processor(&mut self, files: &SystemFiles) {
@@ -142,10 +137,6 @@ impl Environment {
             let state = files.line(&format!("{CPUS}/vulnerabilities/{name}"));
             self.set(format!("processor.mitigations.{name}"), state);
         }
-        let governor =
-            |cpu: usize| files.line(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor"));
-        let governors: BTreeSet<_> = online(files).into_iter().filter_map(governor).collect();
-        self.set("processor.governor", joined(governors, ", "));
         let folder = format!("{CPUS}/cpu0/cpuidle");
         let state = |state: String| {
             let file = |name: &str| files.line(&format!("{folder}/{state}/{name}"));
@@ -180,51 +171,23 @@ impl Environment {
             self.set(format!("software.tools.{}", tool.command.join(" ")), version);
         }
         for name in &manifest.measured_crates {
-            self.set(format!("software.measured_crates.{name}"), crate_versions(LOCK, name));
+            self.set(format!("software.measured_crates.{name}"), crate_versions(name));
         }
     }
 }
 
-/// One of a CPU's caches; ordered nearest first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Cache {
-    level: u64,
-    /// Such as `_data`; empty if it holds both.
-    holds: String,
-    /// Such as `48 KiB`.
-    size: String,
-    /// The CPUs that share it.
-    sharers: String,
-}
-
-fn caches_of(files: &SystemFiles, cpu: usize) -> BTreeSet<Cache> {
-    let folder = format!("{CPUS}/cpu{cpu}/cache");
-    let cache = |index: String| {
-        let line = |name| files.line(&format!("{folder}/{index}/{name}"));
-        let holds = line("type")?.to_ascii_lowercase();
-        Some(Cache {
-            level: line("level")?.parse().ok()?,
-            holds: if holds == "unified" { String::new() } else { format!("_{holds}") },
-            size: cache_size(&line("size")?)?,
-            sharers: line("shared_cpu_list")?,
-        })
-    };
-    files.names(&folder).into_iter().filter_map(cache).collect()
+/// The name and the size of the cache in a folder, such as `processor.cache.l1_data` and `48 KiB`.
+fn cache(files: &SystemFiles, folder: &str) -> Option<(String, String)> {
+    let line = |name: &str| files.line(&format!("{folder}/{name}"));
+    let (level, holds) = (line("level")?.parse::<u64>().ok()?, line("type")?.to_ascii_lowercase());
+    let name = format!("processor.cache.l{level}_{holds}");
+    Some((name.trim_end_matches("_unified").to_owned(), cache_size(&line("size")?)?))
 }
 
 /// `2048K`, as the kernel writes it, as `2 MiB`.
 fn cache_size(text: &str) -> Option<String> {
     let kib: u64 = text.strip_suffix('K')?.parse().ok()?;
     Some(if kib.is_multiple_of(1024) { format!("{} MiB", kib >> 10) } else { format!("{kib} KiB") })
-}
-
-fn online(files: &SystemFiles) -> Vec<usize> {
-    numbers(&files.text(&format!("{CPUS}/online")).unwrap_or_default())
-}
-
-/// The CPUs of a list such as `0-3,8`; none if it is no list.
-fn numbers(list: &str) -> Vec<usize> {
-    list.trim().parse().map_or_else(|_| Vec::new(), |list: CpuList| list.0)
 }
 
 /// `None` if there are none.
@@ -279,90 +242,60 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     known.map(|(name, text)| (name, value(text))).collect()
 }
 
-/// How deep below the root this process's group for CPU time is; `None` without such a hierarchy.
-pub fn cpu_group_depth(files: &SystemFiles) -> Option<u64> {
-    let groups = control_groups::of_process(files, "cpu");
-    let shares = |group: &&Group| {
-        let file = group.by_version("cpu.shares", "cpu.weight");
-        group.text(files, file).is_some()
-    };
-    let of_one = groups.iter().any(|group| group.version == Version::One);
-    let count = groups.iter().filter(shares).count() as u64;
+/// How deep below the root a process in these groups for CPU time is.
+fn cpu_group_depth(files: &SystemFiles, groups: &[Group]) -> usize {
+    let file = |group: &Group| group.by_version("cpu.shares", "cpu.weight");
+    let count = groups.iter().filter(|group| group.text(files, file(group)).is_some()).count();
     // In version 1 the root has the file, too.
-    (!groups.is_empty()).then(|| if of_one { count.saturating_sub(1) } else { count })
+    let of_one = groups.iter().any(|group| group.version == Version::One);
+    count.saturating_sub(usize::from(of_one))
 }
 
-/// The smallest CPU quota of this process's control groups; the root has none.
-fn cpu_quota(files: &SystemFiles) -> Option<String> {
-    let groups = control_groups::of_process(files, "cpu");
-    let smallest = groups.iter().filter_map(|group| cpu_quota_millicpus(group, files)).min();
-    (!groups.is_empty()).then(|| match smallest {
-        None | Some(u64::MAX) => "unlimited".to_owned(),
-        Some(most) => most.to_string(),
-    })
-}
-
-fn cpu_quota_millicpus(group: &Group, files: &SystemFiles) -> Option<u64> {
-    let text = match group.version {
-        Version::One => {
-            let text = |file| group.text(files, file);
-            format!("{} {}", text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?)
-        }
-        Version::Two => group.text(files, "cpu.max")?,
+/// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none.
+fn cpu_quota(files: &SystemFiles, groups: &[Group]) -> String {
+    let quota = |group: &Group| {
+        let text = |file| group.text(files, file);
+        let of_one =
+            || Some(format!("{} {}", text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?));
+        let text = text("cpu.max").or_else(of_one)?;
+        let (quota, period) = text.trim().split_once(' ')?;
+        let quota = control_groups::limit(quota).filter(|quota| *quota < u64::MAX)?;
+        quota.saturating_mul(1000).checked_div(period.parse().ok()?)
     };
-    let (quota, period) = text.trim().split_once(' ')?;
-    match control_groups::limit(quota)? {
-        u64::MAX => Some(u64::MAX),
-        quota => quota.saturating_mul(1000).checked_div(period.trim().parse().ok()?),
-    }
+    let smallest = groups.iter().filter_map(quota).min();
+    smallest.map_or_else(|| "unlimited".to_owned(), |millicpus| millicpus.to_string())
 }
 
-/// The hypervisor's name, or `none`. Wake-ups of an idle virtual CPU cost several times
-/// those of a real one.
+/// The hypervisor's name, or its twelve-byte signature if it is unknown, or `none`. Wake-ups of an
+/// idle virtual CPU cost several times those of a real one.
 fn virtualisation(files: &SystemFiles) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::__cpuid;
 
-        // Leaf 1 sets this bit under a hypervisor, whose name fills three registers of
+        // Leaf 1 sets this bit under a hypervisor, whose signature fills three registers of
         // leaf 0x4000_0000.
         if __cpuid(1).ecx & 1 << 31 == 0 {
             return Some("none".to_owned());
         }
         let leaf = __cpuid(0x4000_0000);
         let signature = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
-        if let Some(name) = hypervisor(&signature) {
-            return Some(name);
+        let signature = recordable(&String::from_utf8_lossy(&signature));
+        let name = HYPERVISORS.iter().find(|(known, _)| *known == signature);
+        let name = name.map_or(&*signature, |(_, name)| name);
+        if !name.is_empty() {
+            return Some(name.to_owned());
         }
     }
     files.line("sys/hypervisor/type")
 }
 
-/// The usual name for a hypervisor's twelve-byte signature, or the signature if it is unknown.
-#[cfg(target_arch = "x86_64")]
-fn hypervisor(signature: &[u8]) -> Option<String> {
-    let signature = recordable(&String::from_utf8_lossy(signature));
-    let name = match signature.as_str() {
-        "" => return None,
-        "KVMKVMKVM" => "kvm",
-        "Microsoft Hv" => "hyper-v",
-        "VMwareVMware" => "vmware",
-        "XenVMMXenVMM" => "xen",
-        "TCGTCGTCGTCG" => "qemu-tcg",
-        other => other,
-    };
-    Some(name.to_owned())
-}
-
-/// The versions of the crate `name` in a `Cargo.lock`, joined by `, `.
-fn crate_versions(lock: &str, name: &str) -> Option<String> {
-    let packages = lock.split("[[package]]").skip(1);
-    let value = |package: &str, key: &str| -> Option<String> {
-        let value = package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))?;
-        Some(value.trim_matches('"').to_owned())
-    };
-    let found = packages.filter(|package| value(package, "name").as_deref() == Some(name));
-    joined(found.filter_map(|package| value(package, "version")), ", ")
+/// The versions of the crate `name` in this binary, joined by `, `: in a `Cargo.lock`, they follow
+/// its name.
+fn crate_versions(name: &str) -> Option<String> {
+    let before = format!("\nname = \"{name}\"\nversion = \"");
+    let texts = LOCK.split(&before).skip(1);
+    joined(texts.filter_map(|text| Some(text.split_once('"')?.0.to_owned())), ", ")
 }
 
 /// C libraries other than glibc do not report a version.
@@ -402,7 +335,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_of_a_file_is_read(text in ".*|[0-9,-]{0,60}|[0-9]{0,30}[KMG]") {
-            let _ = (cache_size(&text), numbers(&text), boot_parameters(&text));
+            let _ = (cache_size(&text), cpus::listed(&text), boot_parameters(&text));
             shown(&[("proc/cpuinfo", &text), ("proc/self/cgroup", &text), ("proc/meminfo", &text)]);
         }
     }
