@@ -115,7 +115,7 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
         let is_known = !change.values.contains(&None) || change.name.contains(".boot_parameters.");
         (is_fixed && is_known) || is_inherited_by_figures(&change.name)
     };
-    let changes = differences(was, now);
+    let changes = differences(&was.facts, &now.facts);
     let fatal: Vec<String> = changes.iter().filter(is_change).map(Difference::line).collect();
     ensure!(fatal.is_empty(), "the machine has changed: {}; start a new run", fatal.join("; "));
     Ok(())

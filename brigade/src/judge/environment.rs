@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use harness::cpus::CpuList;
+use harness::inherited::Facts;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
@@ -172,27 +174,20 @@ impl Environment {
     pub fn unusual(&self) -> Vec<Unusual> {
         let table: BTreeMap<String, Vec<Unusual>> =
             toml::from_str(include_str!("usual.toml")).expect("a table that is tested");
-        let found = table.into_values().flatten().flat_map(|entry| {
-            let is_named = |name: &str| match entry.name.ends_with('.') {
-                true => name.starts_with(&entry.name) && !HARMLESS.contains(&name),
-                false => name == entry.name,
-            };
-            let fits = |usual: &String, value: &str| match usual.strip_prefix('*') {
-                Some(end) => value.ends_with(end),
-                None => usual == value,
-            };
+        let mut found = Vec::new();
+        for entry in table.into_values().flatten() {
+            let is_named =
+                |name: &str| begins_with_any(name, &[&entry.name]) && !HARMLESS.contains(&name);
+            let is_usual = |value: &str| entry.usual.iter().any(|usual| usual == value.trim());
             // Values of a group and its parents are separated by commas.
-            let is_usual = |value: &str| entry.usual.iter().any(|usual| fits(usual, value));
-            let facts = self.facts.iter().filter(|(name, value)| {
-                is_named(name) && !value.split([',', ';']).map(str::trim).all(is_usual)
-            });
-            let unusual = facts.map(|(name, value)| {
-                let (name, now) = (name.clone(), value.clone());
+            let are_usual = |values: &str| values.split([',', ';']).all(is_usual);
+            let facts = self.facts.iter().filter(|(name, now)| is_named(name) && !are_usual(now));
+            found.extend(facts.map(|(name, now)| {
+                let (name, now) = (name.clone(), now.clone());
                 Unusual { name, now, ..entry.clone() }
-            });
-            unusual.collect::<Vec<_>>()
-        });
-        found.collect()
+            }));
+        }
+        found
     }
 }
 
@@ -200,14 +195,13 @@ impl Unusual {
     /// Such as `timer slack 5 ms: sleepers wake later or earlier`.
     pub fn line(&self) -> String {
         let Self { name, now, does, .. } = self;
-        let (_, name) = name.split_once('.').unwrap_or(("", name));
+        let (kind, name) = name.split_once('.').unwrap_or(("", name));
         let (name, now) = match (name.strip_suffix("_ns"), now.parse::<f64>()) {
             (Some(name), Ok(ns)) if ns >= 1e6 => (name, format!("{} ms", ns / 1e6)),
             (Some(name), Ok(ns)) => (name, format!("{} µs", ns / 1e3)),
             _ => (name, now.clone()),
         };
-        let is_variable = self.name.starts_with("variables.");
-        let name = if is_variable { name.to_owned() } else { name.replace('_', " ") };
+        let name = if kind == "variables" { name.to_owned() } else { name.replace('_', " ") };
         format!("{name} {now}: {does}")
     }
 }
@@ -216,13 +210,12 @@ impl Unusual {
 /// did: a command around them, or the policy, may change it.
 pub fn of_processes(run: &SavedRun) -> Environment {
     let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
-    let mut ran_on = BTreeSet::<&usize>::new();
+    let mut ran_on = BTreeSet::new();
     for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref()) {
         for (name, value) in &record.inherited {
             values.entry(name).or_default().insert(value);
         }
-        let cpus = record.cpus.iter().filter(|_| record.affinity.len() > 1);
-        for cpus in cpus {
+        if let Some(cpus) = record.cpus.as_ref().filter(|_| record.affinity.len() > 1) {
             let threads = values.entry("scheduling.threads").or_default();
             threads.extend(cpus.policies.iter().map(String::as_str));
             ran_on.extend(&cpus.ran_on);
@@ -230,39 +223,34 @@ pub fn of_processes(run: &SavedRun) -> Environment {
     }
     let mut environment = run.environment.clone();
     for (name, values) in values {
-        let all: Vec<&str> = values.into_iter().collect();
-        environment.set(name, Some(all.join("; ")));
+        environment.set(name, Some(Vec::from_iter(values).join("; ")));
     }
-    if let Some(cpus) = environment.get("process.unbalanced_cpus").map(str::to_owned) {
-        let ran_on = ran_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        let note = if ran_on.is_empty() { ran_on } else { format!(" (all ran on {ran_on})") };
-        environment.set("process.unbalanced_cpus", Some(cpus + &note));
+    if let Some(cpus) = environment.facts.get_mut("process.unbalanced_cpus")
+        && !ran_on.is_empty()
+    {
+        *cpus += &format!(" (all ran on {})", CpuList(Vec::from_iter(ran_on)));
     }
     environment
 }
 
 /// Facts that differ between the first process of a case and a later one, which is not used then.
-pub fn changes(run: &SavedRun) -> BTreeMap<String, [String; 2]> {
+pub fn changes(run: &SavedRun) -> Vec<Difference> {
     let mut first = BTreeMap::<&str, &Record>::new();
     let mut found = BTreeMap::new();
     for Invocation { case, record, .. } in &run.invocations {
         let Some(record) = record else { continue };
-        let was = *first.entry(case).or_insert(record);
-        for name in inherited_differently(was, record) {
-            let value = |record: &Record| record.inherited.get(name).cloned().unwrap_or("–".into());
-            found.entry(name.clone()).or_insert_with(|| [was, record].map(value));
+        for change in inherited_differently(first.entry(case).or_insert(record), record) {
+            found.entry(change.name.clone()).or_insert(change);
         }
     }
-    found
+    found.into_values().collect()
 }
 
 /// The facts but limits that two processes inherited otherwise, or only one of them did.
-pub fn inherited_differently<'a>(was: &'a Record, now: &'a Record) -> BTreeSet<&'a String> {
-    let names = was.inherited.keys().chain(now.inherited.keys());
-    let is_other = |name: &&String| {
-        is_inherited_by_figures(name) && was.inherited.get(*name) != now.inherited.get(*name)
-    };
-    names.filter(is_other).collect()
+pub fn inherited_differently(was: &Record, now: &Record) -> Vec<Difference> {
+    let mut found = differences(&was.inherited, &now.inherited);
+    found.retain(|fact| is_inherited_by_figures(&fact.name));
+    found
 }
 
 /// Whether a fact is inherited.
@@ -288,8 +276,13 @@ pub struct Difference {
 impl Difference {
     /// Such as `kernel.release: 6.1.0 → 6.18.0`.
     pub fn line(&self) -> String {
-        let [first, second] = self.values.each_ref().map(|value| value.as_deref().unwrap_or("–"));
+        let [first, second] = self.texts();
         format!("{}: {first} → {second}", self.name)
+    }
+
+    /// Its values; `–` if unknown.
+    pub fn texts(&self) -> [&str; 2] {
+        self.values.each_ref().map(|value| value.as_deref().unwrap_or("–"))
     }
 
     /// Whether every figure depends on this fact, since it identifies the kind
@@ -299,20 +292,23 @@ impl Difference {
     }
 }
 
-/// The facts that differ between two environments, by name.
-pub fn differences(first: &Environment, second: &Environment) -> Vec<Difference> {
-    let names: BTreeSet<&String> = first.facts.keys().chain(second.facts.keys()).collect();
-    let values = |name: &str| [first, second].map(|side| side.get(name).map(str::to_owned));
-    let all = names.into_iter().map(|name| Difference { name: name.clone(), values: values(name) });
-    let are_known = [first, second].iter().all(|side| side.get(MARK).is_some());
+/// The facts that differ, by name.
+pub fn differences(first: &Facts, second: &Facts) -> Vec<Difference> {
+    let are_known = first.contains_key(MARK) && second.contains_key(MARK);
+    let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let names = names.into_iter().filter(|name| first.get(*name) != second.get(*name));
+    let all = names.map(|name| {
+        let values = [first, second].map(|side| side.get(name).cloned());
+        Difference { name: name.clone(), values }
+    });
     let is_known =
         |fact: &Difference| are_known || !is_inherited(&fact.name) || !fact.values.contains(&None);
-    all.filter(|fact| fact.values[0] != fact.values[1] && is_known(fact)).collect()
+    all.filter(is_known).collect()
 }
 
 /// The facts that differ between two machines, apart from the programs.
 pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Difference> {
-    let mut found = differences(first, second);
+    let mut found = differences(&first.facts, &second.facts);
     found.retain(|Difference { name, .. }| {
         !begins_with_any(name, &NOT_OF_MACHINES) && !name.ends_with(".shared_by")
     });
@@ -438,7 +434,7 @@ mod tests {
 
     #[test]
     fn every_fact_that_differs_is_a_line() {
-        assert_eq!(differences(&with(&[]), &with(&[])), []);
+        assert_eq!(differences(&with(&[]).facts, &with(&[]).facts), []);
         let second = with(&[
             ("kernel.release", ""),
             ("processor.cache.l1_data.shared_by", ""),
@@ -447,7 +443,7 @@ mod tests {
             ("software.git_revision", "0"),
             ("topology.cores", "0;1"),
         ]);
-        assert_eq!(differences(&with(&[]), &second).len(), 6);
+        assert_eq!(differences(&with(&[]).facts, &second.facts).len(), 6);
         let found = between_machines(&with(&[]), &second);
         let [_, cpus, others] = by_kind(&found);
         assert_eq!(cpus, ["processor.cache.l2: 512 KiB → 1 MiB"]);
@@ -458,7 +454,8 @@ mod tests {
     fn a_fact_that_only_one_process_inherited_is_a_change_and_a_limit_is_none() {
         let process = |facts: &[(&str, &str)]| {
             let mut record = fixtures::case("a", [10.0])[0].record.clone().unwrap();
-            let facts = facts.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            let facts = facts.iter().chain(&[(MARK, "50000")]);
+            let facts = facts.map(|(name, value)| (name.to_string(), value.to_string()));
             record.inherited = facts.collect();
             record
         };
@@ -474,8 +471,8 @@ mod tests {
                 Some("process.unbalanced_cpus"),
             ),
         ] {
-            let names = inherited_differently(&was, &now);
-            assert_eq!(names.into_iter().map(String::as_str).next(), found);
+            let changes = inherited_differently(&was, &now);
+            assert_eq!(changes.first().map(|change| &*change.name), found);
         }
     }
 }

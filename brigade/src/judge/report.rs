@@ -300,8 +300,9 @@ fn lost_time(run: &SavedRun) -> Option<LostTime> {
 
 /// What changed during a run, and unusual facts that change figures.
 fn inherited(run: &SavedRun) -> Vec<String> {
-    let changed = changes(run).into_iter().map(|(name, [was, now])| {
-        format!("{name} changed from {was} to {now}: those processes are not used")
+    let changed = changes(run).into_iter().map(|change| {
+        let [was, now] = change.texts();
+        format!("{} changed from {was} to {now}: those processes are not used", change.name)
     });
     let unusual = of_processes(run).unusual().into_iter().filter(|fact| fact.changes_figures);
     changed.chain(unusual.map(|fact| fact.line())).collect()
