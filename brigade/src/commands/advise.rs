@@ -16,7 +16,6 @@ use crate::exit::Exit;
 use crate::judge::environment::Unusual;
 use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
-use crate::judge::row::Row;
 use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
 use crate::show::page::{self, Block, Table, item, lines};
@@ -24,7 +23,7 @@ use crate::show::quantity::figure;
 use crate::store::RECORDED;
 use crate::store::results::Environment;
 
-/// An entry of `settings.toml`, which explains the keys.
+/// An entry of `settings.toml`, which explains the keys, and its state on this machine.
 #[derive(Deserialize, Serialize)]
 struct Setting {
     name: String,
@@ -41,17 +40,14 @@ struct Setting {
     cost: String,
     does: String,
     source: String,
-}
-
-/// A setting that could be different.
-#[derive(Serialize)]
-struct Advice {
-    #[serde(flatten)]
-    setting: Setting,
+    #[serde(default)]
     now: String,
     /// Commands that measure its effect, and that restore it.
-    test: String,
+    test: Option<String>,
     restore: Option<String>,
+    /// Those that show its effect.
+    #[serde(skip)]
+    cases: Vec<String>,
 }
 
 /// Runs `brigade advise`.
@@ -70,11 +66,11 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     let unusual = facts.unusual();
     let table: BTreeMap<String, Vec<Setting>> =
         toml::from_str(include_str!("settings.toml")).expect("a table that is tested");
-    let advice = table.into_values().flatten().filter_map(|setting| {
-        let cases = manifest.advice.get(&setting.cost).map_or(&[][..], Vec::as_slice);
-        setting.applied(&files, &facts, &format!("'{}'", cases.join("' '")))
+    let advice = table.into_values().flatten().filter_map(|mut setting| {
+        setting.cases = manifest.advice.get(&setting.cost).cloned().unwrap_or_default();
+        setting.applied(&files, &facts)
     });
-    let advice: Vec<Advice> = advice.collect();
+    let advice: Vec<Setting> = advice.collect();
     if flags.json {
         let settings = advice.iter().map(serde_json::to_value);
         let all = settings.chain(unusual.iter().map(serde_json::to_value));
@@ -82,37 +78,28 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         return Ok(Exit::Done);
     }
     let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
-    let suspect = |row: &Row| {
-        let affects = |entry: &&Advice| {
-            let cases = manifest.advice.get(&entry.setting.cost);
-            cases.is_some_and(|cases| cases.contains(&row.case))
-        };
-        advice.iter().find(affects).map(|entry| entry.setting.name.clone())
-    };
-    let slow = run.map(|run| page::text(&slowness(manifest, &run, suspect)) + "\n");
+    let slow = run.map(|run| page::text(&slowness(manifest, &run, &advice)) + "\n");
     output::print(&(slow.unwrap_or_default() + &inherited(&unusual) + &text(&advice)))?;
     Ok(Exit::Done)
 }
 
 impl Setting {
     /// The setting on this machine; `None` if it does not apply.
-    fn applied(self, files: &SystemFiles, facts: &Environment, cases: &str) -> Option<Advice> {
+    fn applied(self, files: &SystemFiles, facts: &Environment) -> Option<Self> {
         let is_met = |(file, word): (&String, &String)| {
             let line = files.line(file).unwrap_or_default();
             word.strip_prefix('!').map_or_else(|| line.contains(word), |no| !line.contains(no))
         };
-        let line = |path: String| match &self.value {
+        let read = |path: String| match &self.value {
+            Some(value) => Some(value.clone()),
             None => files.line(&path).filter(|line| line.contains(&self.only)),
-            Some(value) => {
-                let (folder, name) = path.rsplit_once('/')?;
-                files.names(folder).contains(&name.to_owned()).then(|| value.clone())
-            }
         };
         let mut now = match (&self.file, &self.fact) {
-            (Some(file), _) => in_files(files, file).into_iter().find_map(line)?,
+            (Some(file), _) => in_files(files, file).into_iter().find_map(read)?,
             (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
         };
         let Self { file, advised, change, .. } = &self;
+        let cases = format!("'{}'", self.cases.join("' '"));
         let (mut restore, mut test) = (None, format!("brigade run {cases}, before and after"));
         if let (Some(file), None) = (file, change) {
             // The selected one of several choices.
@@ -124,7 +111,7 @@ impl Setting {
             restore = Some(write(&now));
         }
         let applies = now != *advised && self.needs.iter().all(is_met);
-        applies.then_some(Advice { now, test, restore, setting: self })
+        applies.then_some(Self { now, test: Some(test), restore, ..self })
     }
 }
 
@@ -132,12 +119,12 @@ impl Setting {
 fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
     pattern.split('/').fold(vec![String::new()], |folders, part| {
         let below = |folder: &String| {
-            let mut names = vec![part.to_owned()];
-            if let Some(start) = part.strip_suffix('*') {
-                names = files.names(folder);
-                names.retain(|name| name.starts_with(start));
-            }
-            let path = |name: &String| format!("{folder}/{name}").trim_matches('/').to_owned();
+            let mut names = files.names(folder);
+            names.retain(|name| match part.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == part,
+            });
+            let path = |name| format!("{folder}/{name}").trim_matches('/').to_owned();
             names.iter().map(path).collect::<Vec<_>>()
         };
         folders.iter().flat_map(below).collect()
@@ -146,11 +133,7 @@ fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
 
 /// Whether this machine is slow: each figure of a run among recorded machines, and a setting that
 /// may be the reason.
-fn slowness(
-    manifest: &Manifest,
-    run: &Report,
-    suspect: impl Fn(&Row) -> Option<String>,
-) -> Vec<Block> {
+fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block> {
     let ranks = ranks(manifest, &RECORDED, run);
     let slow = ranks.iter().filter(|rank| rank.is_slow()).count();
     let most = ranks.iter().map(|rank| rank.known).max().unwrap_or(0);
@@ -164,13 +147,13 @@ fn slowness(
         ranks.len()
     );
     let mut table = Table::of("figure|>here|worse than|suspect");
-    for rank in &ranks {
-        let Rank { row, block, better, known } = rank;
-        let suspect = suspect(row).filter(|_| rank.is_slow()).unwrap_or_default();
+    for rank @ Rank { row, name, better, known } in &ranks {
+        let may_slow = |setting: &&Setting| rank.is_slow() && setting.cases.contains(&row.case);
+        let suspect = advice.iter().find(may_slow);
+        let suspect = suspect.map_or(String::new(), |setting| setting.name.clone());
         let mark = if rank.is_slow() { " !" } else { "" };
-        let block = if block.is_empty() { String::new() } else { format!(", {block}") };
-        let name = format!("{}{block}", row.label);
-        table.push(vec![name, figure(row), format!("{better} of {known}{mark}"), suspect]);
+        let rank = format!("{better} of {known}{mark}");
+        table.push(vec![name.clone(), figure(row), rank, suspect]);
     }
     let source = format!("Medians of {}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
@@ -190,21 +173,21 @@ fn inherited(unusual: &[Unusual]) -> String {
 }
 
 /// All settings as text, 80 columns wide except for commands.
-fn text(advice: &[Advice]) -> String {
+fn text(advice: &[Setting]) -> String {
     if advice.is_empty() {
         return lines("No setting known to change the results applies here.");
     }
-    let settings = advice.iter().map(|Advice { setting, now, test, restore }| {
-        let Setting { name, advised, does, source, change, .. } = setting;
-        let about = lines(&format!("{name}: {now}; advised: {advised}"))
-            + &item(&format!("{does} ({source})"));
-        let commands = [("change", change), ("restore", restore)];
-        let [change, restore] = commands.map(|(what, command)| {
-            command.as_ref().map_or(String::new(), |command| format!("  {what}: {command}\n"))
-        });
-        format!("\n{about}{change}  test: {test}\n{restore}")
-    });
     let heading = "Settings of this machine that are known to change the results, largest expected \
         effect first. Tests that write one need root.";
-    lines(heading) + &settings.collect::<String>()
+    let mut text = lines(heading);
+    for Setting { name, advised, change, does, source, now, test, restore, .. } in advice {
+        text += "\n";
+        text += &lines(&format!("{name}: {now}; advised: {advised}"));
+        text += &item(&format!("{does} ({source})"));
+        for (what, command) in [("change", change), ("test", test), ("restore", restore)] {
+            let line = |command: &String| format!("  {what}: {command}\n");
+            text.extend(command.as_ref().map(line));
+        }
+    }
+    text
 }
