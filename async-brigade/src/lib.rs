@@ -46,6 +46,7 @@ const SPEC: Spec = Spec {
     tasks: 500,
     iters: 10_000,
     spread: true,
+    hops: true,
     runtimes: &[Tokio, TokioCurrentThread, TokioLocal, AsyncExecutor, Compio],
     ..Spec::NEW
 };

@@ -53,6 +53,7 @@ const SPEC: Spec = Spec {
     tasks: 500,
     iters: 10_000,
     spread: true,
+    hops: true,
     runtimes: &[TokioCurrentThread, Tokio, TokioLocal, AsyncExecutor, Compio, LocalPool],
     ..Spec::NEW
 };

@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use harness::trace::{Direction, Trace};
+use harness::trace::{Direction, Switch, Trace};
 use nix::unistd::geteuid;
 
 use crate::invocation::Invocation;
@@ -17,7 +17,8 @@ const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-grou
 pub fn the_switches_are_those_that_the_kernel_counts(program: &Program) {
     for nobody in [false, true] {
         let Some(trace) = traced_as(nobody, program.short()) else { continue };
-        let tasks = trace.laps.iter().map(|lap| lap.stops.iter().map(|stop| stop.task));
+        let laps = trace.batches.iter().flat_map(|batch| &batch.laps);
+        let tasks = laps.map(|stops| stops.iter().map(|stop| stop.task));
         let tasks: Vec<Vec<Option<u32>>> = tasks.map(Iterator::collect).collect();
         let [None, between @ .., None] = &tasks[0][..] else { panic!("{tasks:?}") };
         assert!(!between.is_empty() && between.is_sorted() && !between.contains(&None));
@@ -48,13 +49,11 @@ fn traced_as(nobody: bool, run: Invocation) -> Option<Trace> {
     let _ = run.succeeded();
     let text = fs::read_to_string(&path).expect("the trace");
     let trace: Trace = serde_json::from_str(&text).expect("a trace");
-    assert!(trace.laps.iter().all(|lap| lap.stops.is_sorted_by_key(|stop| stop.at_ns)));
-    for span in &trace.spans {
-        let leaves = trace.switches.iter().filter(|switch| {
-            let within = span.begun_ns <= switch.at_ns && switch.at_ns <= span.ended_ns;
-            switch.own && switch.way != Direction::In && within
-        });
-        assert_eq!(leaves.count() as u64, span.counted, "{span:?}");
+    for batch in &trace.batches {
+        assert!(batch.laps.iter().all(|stops| stops.is_sorted_by_key(|stop| stop.at_ns)));
+        let leaves = |switch: &&Switch| switch.own && switch.way != Direction::In;
+        let recorded = batch.switches.iter().filter(leaves).count() as u64;
+        assert_eq!(recorded, batch.counted, "{batch:?}");
     }
     Some(trace)
 }

@@ -39,7 +39,7 @@ harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let (kind, stack_bytes) = (Kind::Coroutine, flags.stack.stack_size as u64);
-    Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
+    Ok(Spec { hops: true, load: Some(flags.load), kind, stack_bytes, ..SPEC })
 }
 
 /// It is resumed with a number, or with nothing to end, and suspends with the next number.

@@ -60,6 +60,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let by_sqpoll = flags.event_loop == Loop::IoUringSqpoll;
     Ok(Spec {
         switches: (!by_sqpoll).then_some(0.0),
+        hops: true,
         load: Some(flags.load),
         kind: if by_epoll { Kind::EpollPipe } else { Kind::IoUringPipe },
         threads: by_sqpoll.into(),

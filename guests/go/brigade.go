@@ -37,19 +37,7 @@ func measureBrigade(r *run) error {
 		rings[number] = r.newRing(number*r.tasks, failed)
 	}
 	var err error
-	if r.trace != nil {
-		driver := r.load.station()
-		err = r.laps(func() (times [2]int64, err error) {
-			err = r.trace.around(func() error {
-				times[0], err = r.pass(rings[0], &driver, failed)
-				return err
-			})
-			return times, err
-		}, r.measurement("iteration", "hop", r.tasks+1))
-		if err == nil {
-			err = r.trace.write(r.report.Warmups)
-		}
-	} else if r.rings > 0 {
+	if r.rings > 0 {
 		err = measureRings(r, rings, failed)
 	} else {
 		driver := r.load.station()

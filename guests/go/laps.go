@@ -52,8 +52,6 @@ type run struct {
 	// outside is the units of work after the release of a lock.
 	outside uint64
 	works   bool
-	// trace is nil in a measurement.
-	trace *trace
 	// What the tasks of a memory measurement wait for.
 	waiting     string
 	wake        wakeFlags

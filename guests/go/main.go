@@ -127,7 +127,6 @@ func (r *run) parse(arguments []string) (program, error) {
 	flags.IntVar(&r.iters, "iters", program.iters, "how many `laps` to measure")
 	flags.IntVar(&r.warmups, "warmups", program.warmups,
 		"how many `laps` to run before; without it, and if any, for 20 ms at least")
-	traced := flags.String("trace", "", "write the token's times to `file`, for brigade trace")
 	seconds := flags.Float64("max-time", 0, "begin no lap after so many `seconds`; 0 is no limit")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0),
 		"how many goroutines run at once (`GOMAXPROCS`)")
@@ -203,12 +202,6 @@ func (r *run) parse(arguments []string) (program, error) {
 	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
 		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
 			r.iters+r.warmups, 2*(r.iters+r.warmups))
-	}
-	if *traced != "" && err == nil {
-		if name != "brigade" || r.rings > 0 {
-			err = fmt.Errorf("--trace: only for one brigade")
-		}
-		r.trace = newTrace(*traced)
 	}
 	runtime.GOMAXPROCS(max(1, *workers))
 	r.workers = *workers

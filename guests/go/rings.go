@@ -20,11 +20,7 @@ func (r *run) newRing(number int, failed chan<- error) ring {
 	last := first
 	for task := range r.tasks {
 		downstream := make(chan uint64, 1)
-		if r.trace != nil {
-			go r.trace.relay(number+task, last, downstream, r.load.station(), failed)
-		} else {
-			go relay(number+task, last, downstream, r.load.station(), failed)
-		}
+		go relay(number+task, last, downstream, r.load.station(), failed)
 		last = downstream
 	}
 	return ring{first, last}

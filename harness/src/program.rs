@@ -208,6 +208,9 @@ impl Session {
                     .to_owned()
             ));
         }
+        if flags.trace.is_some() && !spec.hops {
+            bail!(UsageError("--trace: no task here hands over to another of this process".into()));
+        }
         if spec.count != Count::Swept {
             // Includes the driver's load and the observation of the tasks.
             limits::require(&spec.need())?;

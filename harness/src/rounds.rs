@@ -32,7 +32,10 @@ use crate::usage::Start;
 const LEAD: Duration = Duration::from_millis(2);
 const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
 
-/// The longest traced round of a closed loop.
+/// How many rounds are traced, and the most iterations and the longest time of each: their records
+/// must fit. A traced round is a closed loop.
+const TRACED_ROUNDS: usize = 8;
+const MOST_TRACED: u64 = 1000;
 const TRACED_FOR: Duration = Duration::from_millis(50);
 
 /// The longest sleep, after which a thread checks whether its round is over.
@@ -63,7 +66,6 @@ struct Limit {
 }
 
 impl Limit {
-    /// That of the warm-up and of the measured round.
     fn of(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
         let (iters, warmups, max_time) =
             (bench.flags().iters, bench.flags().warmups, bench.flags().max_time);
@@ -74,7 +76,8 @@ impl Limit {
         // In an open loop, none is due after the time limit.
         let in_time = max_time.filter(|_| rate.is_some()).map_or(u64::MAX, within);
         let (fewest, most, time) = match (purpose, warmups, rate) {
-            (Purpose::Measured | Purpose::Traced, ..) => (1, iters, max_time),
+            (Purpose::Traced, ..) => (0, MOST_TRACED, Some(TRACED_FOR)),
+            (Purpose::Measured, ..) => (1, iters, max_time),
             (Purpose::Warmup, Some(warmups), _) => (1, warmups, max_time),
             (Purpose::Warmup, None, None) => {
                 let time = SHORTEST_WARMUP.min(max_time.unwrap_or(SHORTEST_WARMUP));
@@ -221,10 +224,10 @@ impl Round {
         Ok(())
     }
 
-    /// Stores the laps of a traced round.
-    pub fn finish_traced(&self, laps: impl IntoIterator<Item = Vec<Stop>>) {
+    /// Stores the stops of a traced round.
+    pub fn finish_traced(&self, stops: Vec<Stop>) {
         if let Some(mut recorder) = self.bench.shared.recorder() {
-            laps.into_iter().for_each(|stops| recorder.after_lap(stops));
+            recorder.after_lap(stops);
             recorder.end_batch();
         }
     }
@@ -247,21 +250,9 @@ pub struct Rounds<'a> {
     lead: Duration,
     /// The rounds still to come.
     purposes: VecDeque<Purpose>,
-    /// The most iterations in a traced one.
-    most_traced: u64,
 }
 
 impl Rounds<'_> {
-    /// With `--trace`, so many rounds follow, of at most `most` iterations.
-    pub fn traced(mut self, rounds: usize, most: u64) -> Self {
-        self.purposes.extend(vec![Purpose::Traced; rounds]);
-        let most_traced = match self.rate {
-            None => most,
-            rate => most.min(Limit::of(self.bench, Purpose::Measured, rate).most),
-        };
-        Self { most_traced, ..self }
-    }
-
     /// Announces each round to this many members before it begins.
     pub fn announced_to(self, members: usize) -> Self {
         let members = u32::try_from(members).unwrap_or(u32::MAX);
@@ -275,7 +266,7 @@ impl Iterator for Rounds<'_> {
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
         let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
-        let (mut limit, mut usage) = (Limit::of(self.bench, purpose, self.rate), None);
+        let (limit, mut usage) = (Limit::of(self.bench, purpose, self.rate), None);
         match purpose {
             Purpose::Warmup if limit.most == 0 => return self.next(),
             Purpose::Warmup => {}
@@ -283,11 +274,7 @@ impl Iterator for Rounds<'_> {
                 self.bench.calibrate_work();
                 usage = Some(self.bench.shared.usage_from_now());
             }
-            Purpose::Traced => {
-                self.bench.shared.recorder()?.before_lap();
-                let (most, time) = (self.most_traced, Some(TRACED_FOR));
-                limit = Limit { fewest: 0, most, time, ending: Ending::Iterations };
-            }
+            Purpose::Traced => self.bench.shared.recorder()?.before_lap(),
         }
         let begin_ns = clock::now() + self.lead.as_nanos() as u64;
         let time_ns = limit.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
@@ -305,10 +292,12 @@ impl Iterator for Rounds<'_> {
 }
 
 impl Bench {
-    /// The rounds of an open loop at this many operations per second, or of a closed loop.
+    /// The rounds of an open loop at this many operations per second, or of a closed loop. Only with
+    /// `--trace` are there traced ones.
     pub fn rounds(&self, rate: Option<u32>) -> Rounds<'_> {
-        let purposes = [Purpose::Warmup, Purpose::Measured].into();
-        Rounds { bench: self, rate, lead: Duration::ZERO, purposes, most_traced: 0 }
+        let mut purposes = VecDeque::from([Purpose::Warmup, Purpose::Measured]);
+        purposes.extend([Purpose::Traced; TRACED_ROUNDS]);
+        Rounds { bench: self, rate, lead: Duration::ZERO, purposes }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Spec {
     pub switches: Option<f64>,
     /// Whether tasks hand over between threads, so that `--placement spread` makes sense.
     pub spread: bool,
+    /// Whether tasks of this process hand over to one another, so that `--trace` makes sense.
+    pub hops: bool,
     /// The load of each task per hop; `None` without flags for it.
     pub load: Option<LoadFlags>,
     /// Processes that compete for the CPUs of the placement until this one ends.
@@ -64,6 +66,7 @@ impl Spec {
         runtimes: &[],
         switches: None,
         spread: false,
+        hops: false,
         load: None,
         hogs: 0,
         kind: Kind::Thread,

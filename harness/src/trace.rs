@@ -12,9 +12,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fmt, io, thread};
+use std::{fmt, io, mem, thread};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use perf_event_open::config::{Clock, Cpu, Inherit, Opts, Proc, RecordIdFormat};
 use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
@@ -30,7 +30,7 @@ use crate::system_files::SystemFiles;
 use crate::{clock, cpus};
 
 /// The version of what `--trace` writes.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "2.0";
 
 /// Hops between two readings of the ring buffers, about: their records must fit.
 const HOPS_PER_BATCH: u64 = 1000;
@@ -48,36 +48,37 @@ const PAGES: [u8; 4] = [10, 7, 5, 3];
 pub struct Trace {
     /// [`SCHEMA_VERSION`].
     pub schema_version: String,
-    /// The process.
-    pub pid: u32,
     /// Whether switches of other processes and of idle CPUs are among the records, which
     /// takes `CAP_PERFMON`.
     pub whole_machine: bool,
-    /// Laps, in order.
-    pub laps: Vec<TracedLap>,
-    /// Spans of time within which every switch was recorded.
-    pub spans: Vec<RecordedSpan>,
-    /// The records of all spans, by time.
-    pub switches: Vec<Switch>,
+    /// Batches of laps, in order.
+    pub batches: Vec<Batch>,
     /// Names of other processes' threads.
     pub names: BTreeMap<u32, String>,
 }
 
-/// One lap: where the token was, from the driver back to the driver. Or one wake-up: when it was
-/// due, when its waker called, if there is one, and when the task ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Laps one after another, within a span of time in which every switch was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct TracedLap {
-    /// What each task noted just before it sent the token on; the last is the driver's, when
-    /// it had the token back. A stop in between without a task only divides a hop.
-    pub stops: Vec<Stop>,
+pub struct Batch {
+    /// The start of that span.
+    pub begun_ns: u64,
+    /// Its end.
+    pub ended_ns: u64,
+    /// The kernel's count of switches in it: `nvcsw` + `nivcsw` of this process.
+    pub counted: u64,
+    /// Where the token was in each lap, from the driver back to the driver: what each task noted just
+    /// before it sent the token on. A stop in between without a task only divides a hop.
+    pub laps: Vec<Vec<Stop>>,
+    /// The records, by time.
+    pub switches: Vec<Switch>,
 }
 
 /// A moment at which a task had the token.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Stop {
-    /// The task, from 0; `null` is the driver or a waker.
+    /// The task, from 0; `null` is the driver.
     pub task: Option<u32>,
     /// Its thread.
     pub tid: u32,
@@ -85,25 +86,6 @@ pub struct Stop {
     pub cpu: u32,
     /// When.
     pub at_ns: u64,
-}
-
-/// A span of time, and how many switches of this process the kernel counted in it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct RecordedSpan {
-    /// Its start.
-    pub begun_ns: u64,
-    /// Its end.
-    pub ended_ns: u64,
-    /// `nvcsw` + `nivcsw` of this process.
-    pub counted: u64,
-}
-
-impl RecordedSpan {
-    /// Whether this moment is in it.
-    pub fn has(&self, at_ns: u64) -> bool {
-        (self.begun_ns..=self.ended_ns).contains(&at_ns)
-    }
 }
 
 /// The kernel's record of a thread that took a CPU or left it.
@@ -245,8 +227,9 @@ pub struct Recorder {
     trace: Trace,
     /// Laps in a batch; 0 before the first.
     per_batch: u64,
-    /// The start of the batch in hand.
+    /// The start of the batch in hand, and its laps.
     begun: Option<(u64, Counters)>,
+    laps: Vec<Vec<Stop>>,
     failure: Option<io::Error>,
 }
 
@@ -278,33 +261,8 @@ impl Recorder {
             ))
         })?;
         let schema_version = SCHEMA_VERSION.to_owned();
-        let pid = std::process::id();
-        let trace = Trace { schema_version, pid, whole_machine, ..Trace::default() };
-        Ok(Self { rings, trace, per_batch: 0, begun: None, failure: None })
-    }
-
-    /// Records from now on for a program without the harness, which this thread starts next.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn watch(cpus: &[usize]) -> anyhow::Result<Self> {
-        let mut recorder = Self::open(cpus)?;
-        recorder.enable();
-        Ok(recorder)
-    }
-
-    /// Adds the switches to what that program has written.
-    ///
-    /// # Errors
-    /// Records were lost.
-    pub fn complete(mut self, trace: &mut Trace) -> anyhow::Result<()> {
-        self.drain(trace.pid, &trace.spans);
-        if let Some(error) = self.failure {
-            return Err(error).context("recording switches");
-        }
-        (trace.switches, trace.whole_machine) = (self.trace.switches, self.trace.whole_machine);
-        name_others(trace);
-        Ok(())
+        let trace = Trace { schema_version, whole_machine, ..Trace::default() };
+        Ok(Self { rings, trace, per_batch: 0, begun: None, laps: Vec::new(), failure: None })
     }
 
     /// Plans laps of so many hops, and returns how many.
@@ -317,15 +275,15 @@ impl Recorder {
     pub fn before_lap(&mut self) {
         if self.begun.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
-            self.enable();
+            self.failure = self.rings.iter().try_for_each(|(counter, _)| counter.enable()).err();
             self.begun = Some(counted());
         }
     }
 
     /// Must be called after each lap, with its stops.
     pub fn after_lap(&mut self, stops: Vec<Stop>) {
-        self.trace.laps.push(TracedLap { stops });
-        if (self.trace.laps.len() as u64).is_multiple_of(self.per_batch) {
+        self.laps.push(stops);
+        if self.laps.len() as u64 == self.per_batch {
             self.end_batch();
         }
     }
@@ -336,56 +294,44 @@ impl Recorder {
         let Some((begun_ns, before)) = self.begun.take() else { return };
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
-        let counted = after.since(before).switches();
-        let span = RecordedSpan { begun_ns, ended_ns, counted };
-        self.drain(std::process::id(), &[span]);
-        self.trace.spans.push(span);
-    }
-
-    fn enable(&mut self) {
-        let enabled = self.rings.iter().try_for_each(|(counter, _)| counter.enable());
-        self.failure = self.failure.take().or(enabled.err());
-    }
-
-    /// Ends recording, and takes out the records of process `own` in these spans.
-    fn drain(&mut self, own: u32, spans: &[RecordedSpan]) {
+        let mut recorded = Vec::new();
         let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {
-                let mut found = switches(record, own)?;
-                found.retain(|switch| spans.iter().any(|span| span.has(switch.at_ns)));
-                self.trace.switches.extend(found);
+                recorded.extend(switches(record)?);
             }
             Ok(())
         });
         self.failure = self.failure.take().or(drained.err());
+        recorded.retain(|switch| (begun_ns..=ended_ns).contains(&switch.at_ns));
+        recorded.sort_by_key(|switch| switch.at_ns);
+        self.trace.batches.push(Batch {
+            begun_ns,
+            ended_ns,
+            counted: after.since(before).switches(),
+            laps: mem::take(&mut self.laps),
+            switches: recorded,
+        });
     }
 
     /// Writes what was traced to `path`.
     ///
     /// # Errors
-    /// Records were lost, the program has no hops, or the file cannot be written.
+    /// Records were lost, or the file cannot be written.
     pub(crate) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
         if let Some(error) = self.failure.take() {
             return Err(error).context("--trace: recording switches");
         }
         let trace = &mut self.trace;
-        let has_hops = trace.laps.iter().flat_map(|lap| &lap.stops).any(|stop| stop.task.is_some());
-        ensure!(has_hops, Unavailable("--trace: no hop between tasks was recorded".into()));
-        name_others(trace);
+        let switches = trace.batches.iter().flat_map(|batch| &batch.switches);
+        let others = switches.filter(|switch| !switch.own && switch.tid != 0);
+        let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
+        let name = |tid: u32| fs::read_to_string(format!("/proc/{tid}/comm")).ok();
+        let name = |tid: u32| Some((tid, name(tid)?.trim_end().to_owned()));
+        trace.names = others.into_iter().filter_map(name).collect();
         let text = serde_json::to_string(trace).context("--trace: writing the trace")?;
         fs::write(path, text).with_context(|| format!("--trace {}", path.display()))
     }
-}
-
-/// Puts the records in order, and adds the names of others' threads.
-fn name_others(trace: &mut Trace) {
-    trace.switches.sort_by_key(|switch| switch.at_ns);
-    let others = trace.switches.iter().filter(|switch| !switch.own && switch.tid != 0);
-    let others: BTreeSet<u32> = others.map(|switch| switch.tid).collect();
-    let name = |tid: u32| fs::read_to_string(format!("/proc/{tid}/comm")).ok();
-    let name = |tid: u32| Some((tid, name(tid)?.trim_end().to_owned()));
-    trace.names = others.into_iter().filter_map(name).collect();
 }
 
 /// The time, and the counters of this process until then, unaffected by preemption between the
@@ -432,11 +378,11 @@ fn offset_ns() -> i64 {
     *OFFSET.get_or_init(|| read().unwrap_or(0))
 }
 
-/// The switches in a record; those of process `own` are marked.
+/// The switches in a record; those of this process are marked.
 ///
 /// # Errors
 /// Records were lost.
-fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
+fn switches(record: Record) -> io::Result<Vec<Switch>> {
     let record = match record {
         Record::CtxSwitch(record) => record,
         Record::LostRecords(_) => {
@@ -452,7 +398,7 @@ fn switches(record: Record, own: u32) -> io::Result<Vec<Switch>> {
     let own_ns = |ns: u64| ns.wrapping_add_signed(offset_ns());
     let id = record.record_id.and_then(|id| Some((own_ns(id.time?), id.cpu?, id.task?)));
     let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
-    let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == own, way };
+    let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == std::process::id(), way };
     // The idle task's own records appear for the first CPU only. The records of the threads before
     // and after it name it on every CPU.
     let idle = |way| Switch { tid: 0, own: false, way, ..switch };

@@ -41,16 +41,13 @@ use harness::{
 };
 
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
-use crate::task::{HOLDS, Load, Shared, Tally, Task};
+use crate::task::{Shared, Tally, Task};
 
 /// The most units of work, as with `--work`.
 const MOST_WORK: u64 = 1_000_000_000;
 
 /// The most acquisitions a second.
 const MOST_RATE: i64 = 100_000_000;
-
-/// Rounds that are traced.
-const TRACED_ROUNDS: usize = 8;
 
 /// Time N tasks that share one lock.
 ///
@@ -118,6 +115,7 @@ const SPEC: Spec = Spec {
     tasks: 8,
     iters: 1000,
     spread: true,
+    hops: true,
     runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
     ..Spec::NEW
 };
@@ -153,31 +151,20 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Measures tasks that share a lock of this kind.
 fn measure<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let Flags { inside, outside, hold_fault, .. } = *flags;
-    let (crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
-    let load = Load { inside, outside, hold_fault };
-    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
-    let of_tasks = Arc::clone(&shared);
-    let task = move |number| Task { number, is_thread, load, shared: Arc::clone(&of_tasks) };
-    if is_thread {
-        return among_threads(flags, bench, crew, &shared, task);
+    if flags.runtime.runtime == RuntimeKind::Threads {
+        return among_threads::<L>(flags, bench);
     }
     let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), crew, shared, task))
+    runtime.drive(among_async_tasks::<L>(flags.clone(), bench.clone()))
 }
 
-fn among_threads<L: Lock>(
-    flags: &Flags,
-    bench: &Bench,
-    mut crew: Crew<Tally>,
-    shared: &Shared<L>,
-    task: impl Fn(usize) -> Task<L>,
-) -> anyhow::Result<()> {
+fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let (mut crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
     thread::scope(|scope| {
         // Any failure here drops the crew, which ends all tasks.
         let mut tasks = Vec::with_capacity(bench.tasks());
         for number in bench.tasks_to_create() {
-            let (member, task) = (crew.member(), task(number));
+            let (member, task) = (crew.member(), Task::new(number, flags, &shared));
             let body = move || {
                 bench.placement().pin(number + 1)?;
                 clock::be_punctual()?;
@@ -186,21 +173,16 @@ fn among_threads<L: Lock>(
             let builder = Builder::new().stack_size(STACK_BYTES);
             tasks.push(threads::spawn(scope, number, builder, body)?);
         }
-        let driven = block_on(drive(flags, bench, &mut crew, shared));
+        let driven = block_on(drive(flags, bench, &mut crew, &shared));
         threads::end(bench, driven, crew, tasks)
     })
 }
 
-async fn among_async_tasks<L: Lock>(
-    flags: Flags,
-    bench: Bench,
-    mut crew: Crew<Tally>,
-    shared: Arc<Shared<L>>,
-    new: impl Fn(usize) -> Task<L>,
-) -> anyhow::Result<()> {
-    let kind = flags.runtime.runtime;
-    let tasks: Vec<_> =
-        bench.tasks_to_create().map(|task| spawn(kind, new(task).live(crew.member()))).collect();
+async fn among_async_tasks<L: Lock>(flags: Flags, bench: Bench) -> anyhow::Result<()> {
+    let (mut crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
+    let task = |number| Task::new(number, &flags, &shared).live(crew.member());
+    let start = |number| spawn(flags.runtime.runtime, task(number));
+    let tasks: Vec<_> = bench.tasks_to_create().map(start).collect();
     let driven = drive(&flags, &bench, &mut crew, &shared).await;
     async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
 }
@@ -215,8 +197,7 @@ async fn drive<L: Lock>(
     crew: &mut Crew<Tally>,
     shared: &Shared<L>,
 ) -> anyhow::Result<()> {
-    let rounds = bench.rounds(flags.rate).announced_to(bench.tasks());
-    for round in rounds.traced(TRACED_ROUNDS, HOLDS as u64) {
+    for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
         shared.begin(&round);
         let tallies = crew.run(&round).await?;
         let made: u64 = tallies.iter().map(|tally| tally.acquired).sum();
@@ -228,7 +209,7 @@ async fn drive<L: Lock>(
             harness::flags::name(&flags.lock)
         );
         if round.purpose == Purpose::Traced {
-            round.finish_traced(shared.laps());
+            round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
             let made = tallies.iter().map(|tally| tally.acquired);
             round.finish(shared.samples(&round, made), None)?;

@@ -1,26 +1,25 @@
 //! A task, and what all tasks share.
 
+use std::hint::black_box;
 use std::io;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use harness::rounds::{Lateness, Member, Purpose, Ran, Round};
 use harness::samples::Samples;
 use harness::trace::Stop;
 use harness::work::spend;
-use harness::{Measured, clock};
+use harness::{Measured, RuntimeKind, clock};
+use parking_lot::Mutex;
 
+use crate::Flags;
 use crate::locks::Lock;
 
 /// Acquisitions in one iteration of a closed loop.
 pub const BLOCK: u64 = 1024;
-
-/// Holds in a traced round, and in a lap of the trace.
-pub const HOLDS: usize = 1000;
-const LAP: usize = 16;
 
 /// What the tasks share. The lock and the counter that it protects are neighbours, as in a
 /// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
@@ -40,10 +39,6 @@ pub struct Shared<L> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl<L: Lock> Shared<L> {
     /// For the tasks of a run.
@@ -65,7 +60,7 @@ impl<L: Lock> Shared<L> {
     pub fn begin(&self, round: &Round) {
         self.protected.0.1.store(0, Relaxed);
         self.begun_ns.0.store(round.begin_ns, Relaxed);
-        lock(&self.blocks).clear();
+        self.blocks.lock().clear();
     }
 
     /// Acquisitions in this round, as the counter shows that the lock protects.
@@ -76,7 +71,7 @@ impl<L: Lock> Shared<L> {
     /// The iterations of a closed loop, and each task's turns, the time of which is that of all
     /// iterations.
     pub fn samples(&self, round: &Round, made: impl Iterator<Item = u64>) -> Vec<Samples> {
-        let blocks = lock(&self.blocks).clone();
+        let blocks = self.blocks.lock().clone();
         if blocks.count() == 0 {
             return Vec::new();
         }
@@ -86,12 +81,11 @@ impl<L: Lock> Shared<L> {
         vec![blocks, turns]
     }
 
-    /// The laps of a traced round. The last hold may be under way: only its beginning counts.
-    pub fn laps(&self) -> Vec<Vec<Stop>> {
-        let holds = mem::take(&mut *lock(&self.holds)).concat();
-        let end = holds.len().saturating_sub(2);
-        let lap = |begin| holds[begin..=end.min(begin + 2 * LAP)].to_vec();
-        (0..end).step_by(2 * LAP).map(lap).collect()
+    /// The stops of a traced round. The last hold may be under way: only its beginning counts.
+    pub fn stops(&self) -> Vec<Stop> {
+        let mut stops = mem::take(&mut *self.holds.lock()).concat();
+        stops.pop();
+        stops
     }
 
     /// Does the work of an acquisition, with the lock held, and counts it. `work` gets the number
@@ -117,7 +111,7 @@ impl<L: Lock> Shared<L> {
     /// Records an iteration, after the release.
     #[cold]
     fn record_block(&self, round: &Round, block_ns: u64) {
-        let mut blocks = lock(&self.blocks);
+        let mut blocks = self.blocks.lock();
         if !round.is_over() {
             blocks.add(block_ns);
             round.is_enough(blocks.count());
@@ -126,24 +120,13 @@ impl<L: Lock> Shared<L> {
 
     /// Notes that a task, which holds the lock, has taken it or will now release it.
     fn note_holder(&self, round: &Round, task: usize) {
-        let (now, mut holds) = (Stop::here(task as u32), lock(&self.holds));
+        let (now, mut holds) = (Stop::here(task as u32), self.holds.lock());
         match holds.last_mut() {
             Some(hold) if hold[0].task == now.task => hold[1] = Stop { task: None, ..now },
             _ => holds.push([now, Stop { task: None, ..now }]),
         }
         round.is_enough(holds.len() as u64);
     }
-}
-
-/// A task's work, in units.
-#[derive(Clone, Copy, Debug)]
-pub struct Load {
-    /// With the lock held.
-    pub inside: u64,
-    /// After its release.
-    pub outside: u64,
-    /// Whether it takes a page fault with the lock held.
-    pub hold_fault: bool,
 }
 
 /// A task's counts in a round.
@@ -157,29 +140,36 @@ pub struct Tally {
 
 /// One task.
 pub struct Task<L> {
-    /// Its number.
-    pub number: usize,
-    /// Whether it is a thread.
-    pub is_thread: bool,
-    /// Its work.
-    pub load: Load,
-    /// What all tasks share.
-    pub shared: Arc<Shared<L>>,
+    number: usize,
+    is_thread: bool,
+    work: Work,
+    shared: Arc<Shared<L>>,
 }
 
 impl<L: Lock> Task<L> {
+    /// The task with this number.
+    pub fn new(number: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
+        let Flags { inside, outside, hold_fault, .. } = *flags;
+        let page = hold_fault.then(Page::new);
+        Self {
+            number,
+            is_thread: flags.runtime.runtime == RuntimeKind::Threads,
+            work: Work { inside, outside, page, none: black_box(0) },
+            shared: Arc::clone(shared),
+        }
+    }
+
     /// The task's main function, until the run is over.
     ///
     /// # Errors
     /// The kernel's.
     pub async fn live(self, mut member: Member<Tally>) -> io::Result<()> {
-        let work = Work::new(self.load);
         while let Some(part) = member.next().await {
             let round = &*part.round;
             let tally = match round.purpose {
-                Purpose::Traced => self.compete::<true>(round, &work).await?,
-                _ if round.rate.is_some() => self.keep_pace(round, &work).await?,
-                _ => self.compete::<false>(round, &work).await?,
+                Purpose::Traced => self.compete::<true>(round).await?,
+                _ if round.rate.is_some() => self.keep_pace(round).await?,
+                _ => self.compete::<false>(round).await?,
             };
             part.finish(tally);
         }
@@ -187,8 +177,8 @@ impl<L: Lock> Task<L> {
     }
 
     /// A closed loop, in which each hold is noted for a trace or iterations are timed.
-    async fn compete<const TRACED: bool>(&self, round: &Round, work: &Work) -> io::Result<Tally> {
-        let shared = &*self.shared;
+    async fn compete<const TRACED: bool>(&self, round: &Round) -> io::Result<Tally> {
+        let (shared, work) = (&*self.shared, &self.work);
         self.wait_until(round, round.begin_ns).await?;
         let inside = |turns: &mut Turns| {
             shared.enter(|before| {
@@ -218,8 +208,8 @@ impl<L: Lock> Task<L> {
     }
 
     /// An open loop.
-    async fn keep_pace(&self, round: &Round, work: &Work) -> io::Result<Tally> {
-        let (mut acquired, mut computed) = (0, 0);
+    async fn keep_pace(&self, round: &Round) -> io::Result<Tally> {
+        let (work, mut acquired, mut computed) = (&self.work, 0, 0);
         let mut late = Lateness::new("acquisition");
         for number in round.of_task(self.number) {
             let due_ns = round.due_ns(number);
@@ -258,24 +248,24 @@ impl<L: Lock> Task<L> {
 /// The work of a task. Each piece uses the result of the one before it; otherwise the processor
 /// does a third of 100 units before it has the lock.
 struct Work {
-    load: Load,
+    /// Units with the lock held.
+    inside: u64,
+    /// Units after its release.
+    outside: u64,
+    /// Memory that takes a page fault with the lock held.
     page: Option<Box<Page>>,
     /// 0, hidden from the compiler.
     none: u64,
 }
 
 impl Work {
-    fn new(load: Load) -> Self {
-        Self { load, page: load.hold_fault.then(Page::new), none: std::hint::black_box(0) }
-    }
-
     /// With the lock held.
     #[inline]
     fn inside(&self, computed: u64) -> u64 {
         if let Some(page) = &self.page {
             page.touch();
         }
-        self.spend(self.load.inside, computed)
+        self.spend(self.inside, computed)
     }
 
     /// After its release.
@@ -284,7 +274,7 @@ impl Work {
         if let Some(page) = &self.page {
             page.discard();
         }
-        self.spend(self.load.outside, computed)
+        self.spend(self.outside, computed)
     }
 
     #[inline]

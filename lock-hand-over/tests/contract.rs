@@ -71,22 +71,24 @@ fn a_lock_that_does_not_exclude_is_named() {
     }
 }
 
-/// A lap of a trace leads from holder to holder, with each one's release between. Tasks that spin
+/// A round of a trace leads from holder to holder, with each one's release between. Tasks that spin
 /// on one CPU take it from one another while one holds the lock.
 #[test]
 fn a_trace_shows_that_a_holder_is_preempted() {
     let flags = ["--lock=spin", "--tasks=3", "--inside=20000", "--placement=same-cpu", "--iters=1"];
     let Some(trace) = contract::trace::traced(&PROGRAM, &flags) else { return };
-    for lap in &trace.laps {
-        let tasks: Vec<_> = lap.stops.iter().map(|stop| stop.task).collect();
-        assert!(tasks.iter().skip(1).step_by(2).all(Option::is_none), "{lap:?}");
+    let rounds = || trace.batches.iter().flat_map(|batch| &batch.laps);
+    for stops in rounds() {
+        let tasks: Vec<_> = stops.iter().map(|stop| stop.task).collect();
+        assert!(tasks.iter().skip(1).step_by(2).all(Option::is_none), "{stops:?}");
         assert!(tasks.windows(3).step_by(2).all(|trio| trio[0].is_some() && trio[0] != trio[2]));
     }
-    let holds = || trace.laps.iter().flat_map(|lap| lap.stops.chunks_exact(2));
+    let holds = || rounds().flat_map(|stops| stops.chunks_exact(2));
+    let switches = || trace.batches.iter().flat_map(|batch| &batch.switches);
     let preempted = |hold: &[Stop]| {
         let within = |at_ns| hold[0].at_ns < at_ns && at_ns < hold[1].at_ns;
         let of_holder = |switch: &Switch| switch.tid == hold[0].tid && within(switch.at_ns);
-        trace.switches.iter().any(|switch| switch.way == Direction::Preempted && of_holder(switch))
+        switches().any(|switch| switch.way == Direction::Preempted && of_holder(switch))
     };
     assert!(holds().any(preempted), "{} holds", holds().count());
 }

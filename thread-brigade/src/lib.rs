@@ -82,8 +82,8 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
         (_, ThreadChannel::EventFd) => Kind::ThreadEventfd,
         _ => Kind::ThreadFutex,
     };
-    let stack_bytes = flags.stack.stack_size as u64;
-    Ok(Spec { load: Some(flags.load), kind, stack_bytes, ..SPEC })
+    let (hops, stack_bytes) = (flags.kind == Reach::Thread, flags.stack.stack_size as u64);
+    Ok(Spec { hops, load: Some(flags.load), kind, stack_bytes, ..SPEC })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -40,12 +40,12 @@ harness::program!(SPEC, declare, measure);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.check(launch.placement)?;
-    let kind = match flags.kind {
-        Reach::Thread => Kind::ThreadPipe,
-        Reach::Process => Kind::Process,
+    let (kind, hops) = match flags.kind {
+        Reach::Thread => (Kind::ThreadPipe, !flags.alone),
+        Reach::Process => (Kind::Process, false),
     };
-    let load = Some(flags.work.into());
-    Ok(Spec { switches: Some(flags.claim()), spread: !flags.alone, load, kind, ..SPEC })
+    let (switches, load) = (Some(flags.claim()), Some(flags.work.into()));
+    Ok(Spec { switches, spread: !flags.alone, hops, load, kind, ..SPEC })
 }
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

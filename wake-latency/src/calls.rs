@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+use harness::clock;
 use harness::rounds::{Ran, Round};
-use harness::{clock, trace};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
@@ -52,14 +52,14 @@ pub struct WakeUp {
     pub ran_ns: u64,
     /// Whether it had to wait.
     pub waited: bool,
-    /// The waker's thread and the time of its call, if there is one.
-    pub called: Option<(u32, u64)>,
+    /// When its waker called, if there is one.
+    pub called_ns: Option<u64>,
 }
 
 /// By a timer.
 impl From<Ran> for WakeUp {
     fn from(ran: Ran) -> Self {
-        Self { ran_ns: ran.at_ns, waited: ran.waited, called: None }
+        Self { ran_ns: ran.at_ns, waited: ran.waited, called_ns: None }
     }
 }
 
@@ -72,8 +72,6 @@ pub struct Calls<B> {
     made: AtomicU32,
     /// Calls taken by the sleeper; wraps.
     taken: AtomicU32,
-    /// The thread that makes them.
-    waker: AtomicU32,
     /// Whether no more will be made.
     closed: AtomicBool,
     /// The time of each of the latest calls.
@@ -86,7 +84,6 @@ impl<B: Bell> Default for Calls<B> {
             bell: B::default(),
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
-            waker: AtomicU32::new(0),
             closed: AtomicBool::new(false),
             at_ns: [const { AtomicU64::new(0) }; MOST_WAITING as usize],
         }
@@ -109,11 +106,6 @@ impl<B: Bell> Calls<B> {
         self.bell.ring(&self.made);
     }
 
-    /// Must be called by their waker before the first.
-    pub fn begin(&self) {
-        self.waker.store(trace::tid(), Relaxed);
-    }
-
     /// Makes no more calls, and wakes the sleeper.
     pub fn close(&self) {
         self.closed.store(true, Release);
@@ -134,7 +126,7 @@ impl<B: Bell> Calls<B> {
         }
         let called_ns = self.at_ns[(taken % MOST_WAITING) as usize].load(Relaxed);
         self.taken.store(taken.wrapping_add(1), Release);
-        Ok(Some(WakeUp { ran_ns, waited, called: Some((self.waker.load(Relaxed), called_ns)) }))
+        Ok(Some(WakeUp { ran_ns, waited, called_ns: Some(called_ns) }))
     }
 }
 

@@ -11,31 +11,14 @@ use futures::executor::block_on;
 use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Member, Purpose, Round};
 use harness::threads::joined;
-use harness::trace::Stop;
 use harness::work::spend;
 use harness::{Bench, RuntimeKind, clock, failure};
 
 use crate::calls::{Bell, Calls, WakeUp};
 use crate::flags::{Flags, STACK_BYTES};
 
-/// The most wake-ups of a traced round: their records must fit.
-const MOST_TRACED: u64 = 2000;
-
 /// Units of work between two readings of the clock: far less than a microsecond.
 const UNITS: u64 = 100;
-
-/// The lap of a trace that is this wake-up, of the calling thread.
-fn stops(wake_up: WakeUp, task: usize, due_ns: u64) -> Vec<Stop> {
-    let now = Stop::here(task as u32);
-    let ran = Stop { at_ns: wake_up.ran_ns, ..now };
-    match wake_up.called {
-        None => vec![Stop { at_ns: due_ns, ..now }, ran],
-        Some((tid, called_ns)) => {
-            let due = Stop { task: None, tid, at_ns: due_ns, ..now };
-            vec![due, Stop { at_ns: called_ns, ..due }, ran]
-        }
-    }
-}
 
 /// How a sleeper waits for its next wake-up.
 pub trait Wait: Send {
@@ -54,7 +37,6 @@ pub trait Wait: Send {
 #[derive(Debug, Default)]
 pub struct Tally {
     late: Option<Lateness>,
-    laps: Vec<Vec<Stop>>,
     /// Calls that the waker reached after their time.
     called_late: u64,
 }
@@ -64,28 +46,25 @@ pub struct Tally {
 /// # Errors
 /// The kernel's.
 pub async fn sleeper(task: usize, mut member: Member<Tally>, wait: impl Wait) -> io::Result<()> {
-    let mut late = Some(Lateness::new("wake-up"));
-    while let Some(part) = member.next().await {
-        let (round, mut tally) = (&*part.round, Tally::default());
+    let mut memory = Some(Lateness::new("wake-up"));
+    while let (Some(part), Some(mut late)) = (member.next().await, memory.take()) {
+        let round = &*part.round;
         for number in round.of_task(task) {
             let due_ns = round.due_ns(number);
             let Some(wake_up) = wait.wait(round, due_ns).await? else { break };
-            match &mut late {
-                Some(late) => {
-                    late.from_due.add(wake_up.ran_ns.saturating_sub(due_ns));
-                    if let Some((_, called_ns)) = wake_up.called {
-                        late.from_call.add(wake_up.ran_ns.saturating_sub(called_ns));
-                    }
-                    late.missed += u64::from(!wake_up.waited);
-                }
-                None => tally.laps.push(stops(wake_up, task, due_ns)),
+            late.from_due.add(wake_up.ran_ns.saturating_sub(due_ns));
+            if let Some(called_ns) = wake_up.called_ns {
+                late.from_call.add(wake_up.ran_ns.saturating_sub(called_ns));
             }
+            late.missed += u64::from(!wake_up.waited);
         }
-        match &mut late {
-            Some(late) if round.purpose == Purpose::Warmup => late.clear(),
-            late => tally.late = late.take(),
+        if round.purpose == Purpose::Warmup {
+            late.clear();
+            memory = Some(late);
+            part.finish(Tally::default());
+        } else {
+            part.finish(Tally { late: Some(late), called_late: 0 });
         }
-        part.finish(tally);
     }
     Ok(())
 }
@@ -149,12 +128,12 @@ impl<B: Bell> Conductor<B> {
 
     async fn drive(&self, crew: &mut Crew<Tally>) -> anyhow::Result<()> {
         let rounds = self.bench.rounds(Some(self.flags.rate));
-        for round in rounds.announced_to(self.bench.tasks() + 1).traced(1, MOST_TRACED) {
+        for round in rounds.announced_to(self.bench.tasks() + 1) {
             let tasks = crew.run(&round).await?;
-            match round.purpose {
-                Purpose::Warmup => round.finish(Vec::new(), None)?,
-                Purpose::Measured => self.report(&round, tasks)?,
-                Purpose::Traced => round.finish_traced(tasks.into_iter().flat_map(|one| one.laps)),
+            if round.purpose == Purpose::Warmup {
+                round.finish(Vec::new(), None)?;
+            } else {
+                self.report(&round, tasks)?;
             }
         }
         Ok(())
@@ -181,7 +160,6 @@ impl<B: Bell> Conductor<B> {
         let mut end = Some(EndOfCalls(&self.calls));
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
-        self.calls.iter().for_each(Calls::begin);
         while let Some(part) = block_on(member.next()) {
             let (round, mut called_late) = (&*part.round, 0);
             for (wake_up, calls) in (0..round.most()).zip(self.calls.iter().cycle()) {
@@ -192,7 +170,7 @@ impl<B: Bell> Conductor<B> {
             if round.is_over() {
                 drop(end.take());
             }
-            part.finish(Tally { called_late, ..Tally::default() });
+            part.finish(Tally { late: None, called_late });
         }
         Ok(())
     }

@@ -51,21 +51,6 @@ fn no_wake_up_is_omitted() {
     }
 }
 
-/// Each wake-up of a trace runs from its due time, and every switch is among the records.
-#[test]
-fn a_trace_has_every_wake_up_and_switch() {
-    for way in WAYS {
-        let flags = [&way[..], &["--iters=300", "--json", "--hogs=1"]].concat();
-        let Some(trace) = contract::trace::traced(&PROGRAM, &flags) else { return };
-        assert_eq!(trace.laps.len(), 300, "{way:?}");
-        for lap in &trace.laps {
-            let tasks = lap.stops.iter().map(|stop| stop.task.is_some());
-            let expected: &[_] = if way[3] == "timer" { &[true; 2] } else { &[false, false, true] };
-            assert!(tasks.eq(expected.iter().copied()), "{way:?}: {lap:?}");
-        }
-    }
-}
-
 /// However far behind it is: each is measured from its intended time.
 #[test]
 fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
@@ -86,6 +71,7 @@ fn flags_that_contradict_one_another_are_usage_errors() {
         (&["--runtime=tokio"], "--source"),
         (&["--runtime=async-executor", "--source=timer"], "--runtime"),
         (&["--greedy=1", "--greedy-for=0"], "--greedy-for"),
+        (&["--trace=file"], "--trace"),
     ] {
         PROGRAM.refuses(flags, &[named]);
     }

@@ -300,7 +300,7 @@ pub struct ImpactFlags {
 /// The flags of `brigade trace`.
 #[derive(Debug, Args)]
 pub struct TraceFlags {
-    /// Case to trace: a ring, or wake-ups (brigade list tails)
+    /// Case to trace: a ring or lock-hand-over, in Rust
     #[arg(value_name = "CASE", add = ArgValueCandidates::new(cases))]
     pub case: String,
     /// Write one lap as an SVG picture

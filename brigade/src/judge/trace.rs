@@ -8,8 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use anyhow::{Context as _, ensure};
-use harness::trace::{Direction, RecordedSpan, Stop, Switch, Trace};
+use anyhow::ensure;
+use harness::trace::{Batch, Direction, Stop, Switch, Trace};
+
+use super::statistics::quantile;
 
 /// The parts of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,8 +67,6 @@ impl Piece {
 /// One hop.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// The lap, from 0.
-    pub lap: usize,
     /// The sender.
     pub from: Stop,
     /// The receiver.
@@ -86,8 +86,8 @@ impl Hop {
 pub struct PartTime {
     pub part: Part,
     /// Quantiles over all hops, of which some spend nothing on it.
-    pub p50_ns: u64,
-    pub p99_ns: u64,
+    pub p50_ns: f64,
+    pub p99_ns: f64,
     /// Of the time of all laps, 0 to 1.
     pub share: f64,
 }
@@ -95,22 +95,20 @@ pub struct PartTime {
 /// A trace's hops, split into parts.
 #[derive(Clone, Debug)]
 pub struct Blame {
-    /// All hops, by time.
-    pub hops: Vec<Hop>,
+    pub trace: Trace,
+    /// The hops of each lap.
+    pub laps: Vec<Vec<Hop>>,
     /// The parts that occur.
     pub parts: Vec<PartTime>,
-    /// How often a thread of the process left a CPU, as recorded and as counted by the kernel.
-    pub switches: u64,
-    /// Who had which CPU, by start.
-    pub turns: Vec<Turn>,
+    /// Who had each CPU.
+    pub turns: BTreeMap<u32, Vec<Turn>>,
 }
 
-/// A quantile, by the nearest rank.
-pub fn quantile(values: impl IntoIterator<Item = u64>, share: f64) -> u64 {
-    let mut values: Vec<u64> = values.into_iter().collect();
-    values.sort_unstable();
-    let rank = (share * values.len() as f64).ceil() as usize;
-    values.get(rank.max(1) - 1).copied().unwrap_or(0)
+/// The median and the 99th percentile.
+pub fn quantiles(values: impl IntoIterator<Item = u64>) -> [f64; 2] {
+    let mut values: Vec<f64> = values.into_iter().map(|ns| ns as f64).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    [0.5, 0.99].map(|share| quantile(&values, share).unwrap_or(0.0))
 }
 
 impl Blame {
@@ -118,81 +116,65 @@ impl Blame {
     ///
     /// # Errors
     /// If the trace contradicts itself, or lacks a switch that the kernel counted.
-    pub fn of(trace: &Trace) -> anyhow::Result<Self> {
-        let spans: Vec<Span> = trace.spans.iter().map(|span| Span::new(trace, span)).collect();
-        for Span { record, .. } in &spans {
-            let own = trace.switches.iter().filter(|switch| switch.own && record.has(switch.at_ns));
-            let recorded = own.filter(|switch| switch.way != Direction::In).count();
-            let counted = record.counted;
-            ensure!(
-                recorded as u64 == counted,
-                "{recorded} switches were recorded, but the kernel counted {counted}: trace it again"
-            );
-        }
-        let mut hops = Vec::<Hop>::new();
-        for (lap, traced) in trace.laps.iter().enumerate() {
-            for [from, to] in traced.stops.array_windows() {
-                let has = |span: &&Span| [from, to].iter().all(|stop| span.record.has(stop.at_ns));
-                let span = spans.iter().find(has).filter(|_| from.at_ns <= to.at_ns);
-                let span = span.with_context(|| format!("no span of the trace has lap {lap}"))?;
-                let hop = span.split(lap, from, to);
-                match hops.last_mut() {
-                    // The waker called: no task had it yet.
-                    Some(before) if before.lap == lap && from.task.is_none() => {
-                        before.to = *to;
-                        before.pieces.extend(hop.pieces);
-                    }
-                    _ => hops.push(hop),
-                }
+    pub fn of(trace: Trace) -> anyhow::Result<Self> {
+        let (mut laps, mut turns) = (Vec::new(), BTreeMap::<u32, Vec<Turn>>::new());
+        for batch in &trace.batches {
+            let span = Span::new(batch, trace.whole_machine)?;
+            for stops in &batch.laps {
+                laps.push(span.lap(stops)?);
+            }
+            for (cpu, of_cpu) in span.on_cpu {
+                turns.entry(cpu).or_default().extend(of_cpu);
             }
         }
-        ensure!(!hops.is_empty(), "the trace has no hops");
-        let turns = spans.into_iter().flat_map(|span| span.turns).collect();
-        let switches = trace.spans.iter().map(|span| span.counted).sum();
-        Ok(Self { parts: parts(&hops), switches, hops, turns })
+        laps.retain(|hops| !hops.is_empty());
+        ensure!(!laps.is_empty(), "the trace has no hops");
+        Ok(Self { parts: parts(&laps), trace, laps, turns })
+    }
+
+    pub fn hops(&self) -> impl Iterator<Item = &Hop> {
+        self.laps.iter().flatten()
     }
 
     /// How long a hop takes on average.
     pub fn mean_ns(&self) -> f64 {
-        self.hops.iter().map(|hop| hop.ns() as f64).sum::<f64>() / self.hops.len() as f64
+        self.hops().map(Hop::ns).sum::<u64>() as f64 / self.hops().count() as f64
     }
 
     /// The cause on which a hop spent most beyond the median, the time spent on it, and the longest
     /// piece of that.
     pub fn cause(&self, hop: &Hop) -> Option<(Part, u64, Piece)> {
-        let mut spent = BTreeMap::<Part, (u64, Piece)>::new();
-        for piece in &hop.pieces {
-            let (ns, longest) = spent.entry(piece.part.cause()).or_insert((0, *piece));
-            *ns += piece.ns();
-            *longest = [*longest, *piece].into_iter().max_by_key(Piece::ns)?;
-        }
-        let usual = |cause: Part| {
+        let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
+        let beyond = |cause: Part| {
             let parts = self.parts.iter().filter(|time| time.part.cause() == cause);
-            parts.map(|time| time.p50_ns).sum::<u64>()
+            let usual: f64 = parts.map(|time| time.p50_ns).sum();
+            let ns: u64 = of(cause).map(Piece::ns).sum();
+            (ns.saturating_sub(usual as u64), ns, cause)
         };
-        let causes = spent.into_iter().map(|(cause, (ns, longest))| (cause, ns, longest));
-        causes.max_by_key(|(cause, ns, _)| (ns.saturating_sub(usual(*cause)), *ns))
+        let (_, ns, cause) = hop.pieces.iter().map(|piece| beyond(piece.part.cause())).max()?;
+        Some((cause, ns, *of(cause).max_by_key(|piece| piece.ns())?))
     }
 
     /// The hops of the lap of middle length.
     pub fn typical_lap(&self) -> &[Hop] {
-        let mut laps: Vec<&[Hop]> = self.hops.chunk_by(|one, other| one.lap == other.lap).collect();
+        let mut laps: Vec<&Vec<Hop>> = self.laps.iter().collect();
         laps.sort_by_key(|hops| hops.iter().map(Hop::ns).sum::<u64>());
         laps[(laps.len() - 1) / 2]
     }
 }
 
-fn parts(hops: &[Hop]) -> Vec<PartTime> {
+fn parts(laps: &[Vec<Hop>]) -> Vec<PartTime> {
+    let hops: Vec<&Hop> = laps.iter().flatten().collect();
     let mut spent = BTreeMap::<Part, Vec<u64>>::new();
     for (index, hop) in hops.iter().enumerate() {
         for piece in &hop.pieces {
             spent.entry(piece.part).or_insert_with(|| vec![0; hops.len()])[index] += piece.ns();
         }
     }
-    let whole: u64 = hops.iter().map(Hop::ns).sum();
+    let whole: u64 = hops.iter().map(|hop| hop.ns()).sum();
     let part = |(part, spent): (Part, Vec<u64>)| {
         let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
-        let [p50_ns, p99_ns] = [0.5, 0.99].map(|share| quantile(spent.iter().copied(), share));
+        let [p50_ns, p99_ns] = quantiles(spent);
         PartTime { part, p50_ns, p99_ns, share }
     };
     spent.into_iter().map(part).collect()
@@ -207,79 +189,60 @@ pub struct Turn {
     pub cpu: u32,
     /// The thread; 0 is an idle CPU.
     pub tid: u32,
-    /// Its start, or that of the span.
+    /// Its start, or that of the batch.
     pub from_ns: u64,
-    /// Its end, or that of the span.
+    /// Its end, or that of the batch.
     pub to_ns: u64,
     /// Whether it could have gone on.
     preempted: bool,
 }
 
-/// The turns within a span, by start.
-fn turns(switches: &[Switch], span: &RecordedSpan) -> Vec<Turn> {
-    let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
-    let mut ended = BTreeMap::<u32, u64>::new();
-    let within = switches.iter().filter(|switch| span.has(switch.at_ns));
-    for Switch { at_ns, cpu, tid, way, .. } in within.copied() {
-        let before = on_cpu.remove(&cpu);
-        let from_ns = ended.insert(cpu, at_ns).unwrap_or(span.begun_ns);
-        let turn = Turn { cpu, tid, from_ns, to_ns: at_ns, preempted: way == Direction::Preempted };
-        if way == Direction::In {
-            on_cpu.insert(cpu, Turn { from_ns: at_ns, to_ns: span.ended_ns, ..turn });
-            turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
-        } else {
-            // No arrival was recorded: this thread ran when the span began.
-            let came = before.filter(|before| before.tid == tid);
-            turns.push(Turn { from_ns: came.map_or(from_ns, |came| came.from_ns), ..turn });
-        }
-    }
-    turns.extend(on_cpu.into_values());
-    turns.sort_by_key(|turn| turn.from_ns);
-    turns
-}
-
-/// The turns of one span, by thread and by CPU.
+/// The turns of one batch, by thread and by CPU.
 struct Span<'a> {
-    record: &'a RecordedSpan,
-    trace: &'a Trace,
-    turns: Vec<Turn>,
+    batch: &'a Batch,
+    whole_machine: bool,
     of_thread: BTreeMap<u32, Vec<Turn>>,
     on_cpu: BTreeMap<u32, Vec<Turn>>,
     /// The longest time in which a CPU switches from one thread of the process to the next. If
     /// other processes are not visible it is estimated: three times the median of short gaps.
-    direct_ns: u64,
+    direct_ns: f64,
 }
 
 /// The turns of these that last within a range.
-fn within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
+pub fn within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
     let from = turns.partition_point(|turn| turn.to_ns <= range.start);
     let until = turns.partition_point(|turn| turn.from_ns < range.end);
     &turns[from.min(until)..until]
 }
 
-/// The last turn of these that ended by then.
-fn ended(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
-    turns[..turns.partition_point(|turn| turn.to_ns <= at_ns)].last()
-}
-
-/// The turn of these that lasts at this moment.
-fn lasting(turns: &[Turn], at_ns: u64) -> Option<&Turn> {
-    within(turns, &(at_ns..at_ns + 1)).last()
+/// The last turn of these that ended by a moment, the one that lasts then, and the next.
+fn around(turns: &[Turn], at_ns: u64) -> [Option<&Turn>; 3] {
+    let ended = turns.partition_point(|turn| turn.to_ns <= at_ns);
+    let begun = turns.partition_point(|turn| turn.from_ns <= at_ns);
+    [turns[..ended].last(), turns[ended.min(begun)..begun].last(), turns.get(begun)]
 }
 
 impl<'a> Span<'a> {
-    fn new(trace: &'a Trace, record: &'a RecordedSpan) -> Self {
+    /// # Errors
+    /// If the batch lacks a switch that the kernel counted.
+    fn new(batch: &'a Batch, whole_machine: bool) -> anyhow::Result<Self> {
+        let leaves = |switch: &&Switch| switch.own && switch.way != Direction::In;
+        let recorded = batch.switches.iter().filter(leaves).count() as u64;
+        let counted = batch.counted;
+        ensure!(
+            recorded == counted,
+            "{recorded} switches were recorded, but the kernel counted {counted}: trace it again"
+        );
         let [mut of_thread, mut on_cpu] = [const { BTreeMap::<u32, Vec<Turn>>::new() }; 2];
-        let turns = turns(&trace.switches, record);
-        for turn in &turns {
-            of_thread.entry(turn.tid).or_default().push(*turn);
-            on_cpu.entry(turn.cpu).or_default().push(*turn);
+        for turn in turns(batch) {
+            of_thread.entry(turn.tid).or_default().push(turn);
+            on_cpu.entry(turn.cpu).or_default().push(turn);
         }
         let pairs = on_cpu.values().flat_map(|turns| turns.array_windows());
         let gaps = pairs.map(|[one, next]| next.from_ns.saturating_sub(one.to_ns));
         // Of a CPU that sleeps between any two threads, all are long.
-        let direct_ns = 3 * quantile(gaps.filter(|ns| *ns < 5_000), 0.5);
-        Self { record, trace, turns, of_thread, on_cpu, direct_ns }
+        let [median_ns, _] = quantiles(gaps.filter(|ns| *ns < 5_000));
+        Ok(Self { batch, whole_machine, of_thread, on_cpu, direct_ns: 3.0 * median_ns })
     }
 
     fn of(&self, tid: u32) -> &[Turn] {
@@ -290,91 +253,99 @@ impl<'a> Span<'a> {
         self.on_cpu.get(&cpu).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a thread has a CPU at this moment.
-    fn runs(&self, tid: u32, at_ns: u64) -> bool {
-        self.of(tid).is_empty() || lasting(self.of(tid), at_ns).is_some()
-    }
-
-    /// The thread that has a CPU at this moment.
-    fn has(&self, cpu: u32, at_ns: u64) -> Option<u32> {
-        Some(lasting(self.on(cpu), at_ns)?.tid)
-    }
-
-    /// When a thread next takes a CPU.
-    fn next_in(&self, tid: u32, at_ns: u64) -> Option<&Turn> {
-        self.of(tid).get(self.of(tid).partition_point(|turn| turn.from_ns <= at_ns))
-    }
-
-    fn split(&self, lap: usize, from: &Stop, to: &Stop) -> Hop {
-        let whole = from.at_ns..to.at_ns;
-        let is_in = |at_ns: &u64| whole.start < *at_ns && *at_ns < whole.end;
-        let ends = |turn: &Turn| [turn.from_ns, turn.to_ns].into_iter().filter(is_in);
-        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of(tid), &whole));
-        let moved = sent.iter().chain(taken).filter(|turn| ends(turn).next().is_some());
-        let cpus: BTreeSet<u32> = moved.map(|turn| turn.cpu).collect();
-        let on_cpus = cpus.iter().flat_map(|cpu| within(self.on(*cpu), &whole));
-        let cuts: BTreeSet<u64> = on_cpus.flat_map(ends).chain([whole.start, whole.end]).collect();
-        // Before it last blocked, the receiver worked for an earlier token.
-        let waits = taken.iter().rfind(|turn| is_in(&turn.to_ns) && !turn.preempted);
-        let waits = waits.map_or(whole.start, |turn| turn.to_ns);
-        let mut pieces = Vec::<Piece>::new();
-        for (start, end) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)) {
-            let piece = self.piece(from, to, start..end, waits);
-            match pieces.last_mut() {
-                Some(before) if before.part == piece.part && before.by == piece.by => {
-                    before.to_ns = end;
+    /// The hops between these stops.
+    ///
+    /// # Errors
+    /// If they are not in order, or not in the span.
+    fn lap(&self, stops: &[Stop]) -> anyhow::Result<Vec<Hop>> {
+        let mut hops = Vec::<Hop>::new();
+        for [from, to] in stops.array_windows() {
+            let Batch { begun_ns, ended_ns, .. } = *self.batch;
+            ensure!(
+                [begun_ns, from.at_ns, to.at_ns, ended_ns].is_sorted(),
+                "a lap of the trace is not in order, or was not recorded"
+            );
+            let pieces = self.split(from, to);
+            match hops.last_mut() {
+                // Its holder releases a lock, which no task has yet.
+                Some(before) if from.task.is_none() => {
+                    before.to = *to;
+                    before.pieces.extend(pieces);
                 }
-                _ => pieces.push(piece),
+                _ => hops.push(Hop { from: *from, to: *to, pieces }),
             }
         }
-        Hop { lap, from: *from, to: *to, pieces }
+        Ok(hops)
     }
 
-    fn piece(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64) -> Piece {
-        let [sends, takes] = [from.tid, to.tid].map(|tid| self.runs(tid, at.start));
-        let piece = |part, cpu, by| Piece { part, from_ns: at.start, to_ns: at.end, cpu, by };
+    /// The pieces between two stops.
+    fn split(&self, from: &Stop, to: &Stop) -> Vec<Piece> {
+        let whole = from.at_ns..to.at_ns;
+        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of(tid), &whole));
+        let cpus = sent.iter().chain(taken).map(|turn| turn.cpu);
+        let turns = cpus.flat_map(|cpu| within(self.on(cpu), &whole));
+        let ends =
+            turns.flat_map(|turn| [turn.from_ns, turn.to_ns]).chain([whole.start, whole.end]);
+        let cuts: BTreeSet<u64> = ends.map(|at| at.clamp(whole.start, whole.end)).collect();
+        // Before it last blocked, the receiver worked for an earlier token.
+        let waits = taken.iter().rfind(|turn| turn.to_ns < whole.end && !turn.preempted);
+        let waits = waits.map_or(whole.start, |turn| turn.to_ns);
+        let mut pieces = Vec::<Piece>::new();
+        for (from_ns, to_ns) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)) {
+            let (part, cpu, by) = self.part(from, to, from_ns..to_ns, waits);
+            match pieces.last_mut() {
+                Some(before) if before.part == part && before.by == by => before.to_ns = to_ns,
+                _ => pieces.push(Piece { part, from_ns, to_ns, cpu, by }),
+            }
+        }
+        pieces
+    }
+
+    /// The part of a hop that this piece of it belongs to, the CPU, and the thread that had it.
+    fn part(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64) -> (Part, u32, Option<u32>) {
+        // A thread that never switches runs all the time.
+        let runs = |turns: &[Turn]| turns.is_empty() || around(turns, at.start)[1].is_some();
+        let [sends, takes] = [from.tid, to.tid].map(|tid| runs(self.of(tid)));
         if sends && from.tid == to.tid {
-            let part = match to.task {
-                None if from.task.is_none() => Part::Sending,
-                task if task == from.task => Part::Receiving,
-                _ => Part::Running,
-            };
-            piece(part, from.cpu, Some(from.tid))
+            (Part::Running, from.cpu, Some(from.tid))
         } else if takes && (at.start >= waits || !sends) {
-            piece(Part::Receiving, to.cpu, Some(to.tid))
+            (Part::Receiving, to.cpu, Some(to.tid))
         } else if sends {
-            let next = self.next_in(to.tid, at.start);
+            let [.., next] = around(self.of(to.tid), at.start);
             let idle = next.filter(|next| self.has(next.cpu, at.start) == Some(0));
-            piece(idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
+            (idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
         } else {
             self.gap(from, to, at)
         }
     }
 
-    /// A piece in which neither sender nor receiver had a CPU. It lasts until one of them takes
-    /// one: the awaited thread.
-    fn gap(&self, from: &Stop, to: &Stop, at_ns: Range<u64>) -> Piece {
-        let next = [from.tid, to.tid].map(|tid| self.next_in(tid, at_ns.start));
-        let is_sender = match next {
-            [Some(sender), Some(receiver)] => sender.from_ns < receiver.from_ns,
-            [sender, _] => sender.is_some(),
-        };
-        let awaited = if is_sender { from.tid } else { to.tid };
-        let left = ended(self.of(awaited), at_ns.start).filter(|turn| turn.preempted);
+    /// The thread that has a CPU at this moment.
+    fn has(&self, cpu: u32, at_ns: u64) -> Option<u32> {
+        let [_, lasting, _] = around(self.on(cpu), at_ns);
+        Some(lasting?.tid)
+    }
+
+    /// As [`Self::part`], but neither sender nor receiver had a CPU. The piece lasts until one of
+    /// them takes one: the awaited thread.
+    fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>) -> (Part, u32, Option<u32>) {
+        let [sender, receiver] = [from.tid, to.tid].map(|tid| around(self.of(tid), at.start));
+        let comes = |next: Option<&Turn>| next.map_or(u64::MAX, |turn| turn.from_ns);
+        let is_sender = comes(sender[2]) < comes(receiver[2]);
+        let [left, _, next] = if is_sender { sender } else { receiver };
+        let left = left.filter(|turn| turn.preempted);
         let is_ready = left.is_some();
         // A preempted thread stays queued on its CPU, unless the kernel moves it.
-        let stays = left.filter(|left| self.has(left.cpu, at_ns.start).is_some_and(|tid| tid != 0));
-        let cpu = stays.or(next[usize::from(!is_sender)]).map_or(to.cpu, |turn| turn.cpu);
-        let by = self.has(cpu, at_ns.start);
-        let (is_whole, length) = (self.trace.whole_machine, at_ns.end - at_ns.start);
+        let stays = left.filter(|left| self.has(left.cpu, at.start).is_some_and(|tid| tid != 0));
+        let cpu = stays.or(next).map_or(to.cpu, |turn| turn.cpu);
+        let [before, by, _] = around(self.on(cpu), at.start);
+        let (by, length) = (by.map(|turn| turn.tid), at.end - at.start);
         let is_short = length <= LONGEST_WAKING;
-        let before = ended(self.on(cpu), at_ns.start);
         let is_off = before.is_some_and(|turn| turn.preempted);
         let is_direct =
-            length <= self.direct_ns && before.is_some_and(|turn| turn.to_ns == at_ns.start);
+            length as f64 <= self.direct_ns && before.is_some_and(|turn| turn.to_ns == at.start);
         let part = match by {
-            None if is_direct || (is_whole && is_short) => Part::Switching,
-            None if is_whole => Part::Unknown,
+            None if is_direct || (self.whole_machine && is_short) => Part::Switching,
+            None if self.whole_machine => Part::Unknown,
             None if is_ready || is_off => Part::Preempted,
             _ if is_sender && !is_ready && is_short => Part::Waiting,
             _ if is_sender && !is_ready => Part::Unknown,
@@ -383,13 +354,31 @@ impl<'a> Span<'a> {
             Some(_) if is_ready => Part::Preempted,
             Some(_) => Part::Queued,
         };
-        Piece { part, from_ns: at_ns.start, to_ns: at_ns.end, cpu, by }
+        (part, cpu, by)
     }
+}
+
+/// The turns within a batch, by start.
+fn turns(batch: &Batch) -> Vec<Turn> {
+    let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
+    for Switch { at_ns, cpu, tid, way, .. } in batch.switches.iter().copied() {
+        let preempted = way == Direction::Preempted;
+        let turn = Turn { cpu, tid, from_ns: at_ns, to_ns: batch.ended_ns, preempted };
+        if way == Direction::In {
+            on_cpu.insert(cpu, turn);
+        } else {
+            // A thread without a recorded arrival ran when the batch began.
+            let from_ns = on_cpu.remove(&cpu).map_or(batch.begun_ns, |came| came.from_ns);
+            turns.push(Turn { from_ns, to_ns: at_ns, ..turn });
+        }
+    }
+    turns.extend(on_cpu.into_values());
+    turns.sort_by_key(|turn| turn.from_ns);
+    turns
 }
 
 #[cfg(test)]
 mod tests {
-    use harness::trace::TracedLap;
     use proptest::prelude::*;
 
     use super::Part::*;
@@ -409,24 +398,19 @@ mod tests {
     /// A trace of these laps.
     fn trace(laps: &[&[Stop]], switches: &[Switch], whole_machine: bool) -> Trace {
         let leaves = |switch: &&Switch| switch.own && switch.way != In;
-        let span = RecordedSpan {
+        let batch = Batch {
             begun_ns: 0,
             ended_ns: 10_000_000,
             counted: switches.iter().filter(leaves).count() as u64,
-        };
-        let lap = |stops: &&[Stop]| TracedLap { stops: stops.to_vec() };
-        Trace {
-            whole_machine,
-            laps: laps.iter().map(lap).collect(),
-            spans: vec![span],
+            laps: laps.iter().map(|stops| stops.to_vec()).collect(),
             switches: switches.to_vec(),
-            ..Trace::default()
-        }
+        };
+        Trace { whole_machine, batches: vec![batch], ..Trace::default() }
     }
 
     fn parts(trace: &Trace) -> Vec<(Part, u64)> {
-        let blame = Blame::of(trace).expect("a consistent trace");
-        blame.hops[0].pieces.iter().map(|piece| (piece.part, piece.ns())).collect()
+        let blame = Blame::of(trace.clone()).expect("a consistent trace");
+        blame.laps[0][0].pieces.iter().map(|piece| (piece.part, piece.ns())).collect()
     }
 
     #[test]
@@ -508,34 +492,36 @@ mod tests {
         assert_eq!(parts(&trace(&[&one], &[], false)), [(Running, 100)]);
     }
 
-    /// A waker, due at the start, called 60 ns later; the thread that it woke ran after 40 more.
+    /// A holder, preempted by another process, releases its lock 60 ns later; the thread that it woke
+    /// has it after 40 more.
     #[test]
-    fn a_wake_up_is_one_hop_from_its_due_time_on() {
-        let waker = |at_ns| Stop { task: None, ..stop(at_ns, 0, 1) };
+    fn a_hold_and_the_wait_after_it_are_one_hop() {
         let switches = [
-            switch(BEGUN - 9, 0, 1, Out),
-            switch(BEGUN - 9, 0, 77, In),
+            switch(BEGUN + 10, 0, 1, Off),
+            switch(BEGUN + 10, 0, 77, In),
             switch(BEGUN + 50, 0, 77, Off),
             switch(BEGUN + 50, 0, 1, In),
             switch(BEGUN + 75, 0, 1, Out),
             switch(BEGUN + 75, 0, 2, In),
         ];
-        let split = |stops: &[Stop]| parts(&trace(&[stops], &switches, true));
-        let called = [waker(BEGUN), waker(BEGUN + 60), stop(BEGUN + 100, 0, 2)];
-        assert_eq!(split(&called), [(Queued, 50), (Sending, 10), (Sending, 15), (Receiving, 25)]);
-        let by_timer = [stop(BEGUN, 0, 1), stop(BEGUN + 60, 0, 1)];
-        assert_eq!(split(&by_timer), [(Queued, 50), (Receiving, 10)]);
+        let released = Stop { task: None, ..stop(BEGUN + 60, 0, 1) };
+        let stops = [stop(BEGUN, 0, 1), released, stop(BEGUN + 100, 0, 2)];
+        let held = [(Running, 10), (Preempted, 40), (Running, 10)];
+        let expected = [&held[..], &[(Sending, 15), (Receiving, 25)]].concat();
+        assert_eq!(parts(&trace(&[&stops], &switches, true)), expected);
     }
 
     #[test]
     fn a_trace_that_contradicts_itself_is_refused() {
         let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 0, 2)];
         let whole = trace(&[&hop], &[switch(BEGUN + 30, 0, 1, Out)], true);
-        assert!(Blame::of(&whole).is_ok());
-        let missing = Trace { switches: Vec::new(), ..whole.clone() };
+        let mut missing = whole.clone();
+        missing.batches[0].switches.clear();
+        assert!(Blame::of(whole).is_ok());
+        let late = trace(&[&[hop[0], stop(10_000_001, 0, 2)]], &[], true);
         let backwards = trace(&[&[hop[1], hop[0]]], &[], true);
-        for broken in [missing, backwards, trace(&[], &[], true)] {
-            assert!(Blame::of(&broken).is_err(), "{broken:?}");
+        for broken in [missing, late, backwards, trace(&[], &[], true)] {
+            assert!(Blame::of(broken.clone()).is_err(), "{broken:?}");
         }
     }
 
@@ -551,8 +537,8 @@ mod tests {
             switches.sort_by_key(|switch| switch.at_ns);
             let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
             let trace = trace(&[&hop], &switches, whole_machine);
-            let blame = Blame::of(&trace).expect("it is consistent");
-            let pieces = &blame.hops[0].pieces;
+            let blame = Blame::of(trace).expect("it is consistent");
+            let pieces = &blame.laps[0][0].pieces;
             prop_assert_eq!(pieces[0].from_ns, BEGUN);
             prop_assert_eq!(pieces.last().expect("a piece").to_ns, BEGUN + 100);
             prop_assert!(pieces.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns));

@@ -4,13 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use harness::trace::{Stop, Trace};
+use harness::trace::Stop;
 use serde_json::{Value, json};
 
 use super::page::{Block, Table};
 use super::quantity::{duration, percent, three_digits};
 use super::svg::{Anchor, cut, file, line, placed, rectangle, text};
-use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantile};
+use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantiles, within};
 
 /// How many hops a picture shows at most.
 const MOST_HOPS: usize = 8;
@@ -38,38 +38,30 @@ fn words(part: Part) -> [&'static str; 2] {
 /// A trace with its words.
 pub struct View<'a> {
     case: &'a str,
-    /// What is traced: a hop or a wake-up.
-    hop: &'a str,
-    trace: &'a Trace,
     blame: &'a Blame,
     /// The tasks of each thread.
     tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
 }
 
+fn task_name(task: Option<u32>) -> String {
+    task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
+}
+
 impl<'a> View<'a> {
-    pub fn new([case, hop]: [&'a str; 2], trace: &'a Trace, blame: &'a Blame) -> Self {
+    pub fn new(case: &'a str, blame: &'a Blame) -> Self {
         let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
-        for stop in trace.laps.iter().flat_map(|lap| &lap.stops) {
+        for stop in blame.trace.batches.iter().flat_map(|batch| &batch.laps).flatten() {
             tasks.entry(stop.tid).or_default().insert(stop.task);
         }
-        Self { case, hop, trace, blame, tasks }
-    }
-
-    fn is_ring(&self) -> bool {
-        self.hop != "wake-up"
-    }
-
-    fn task_name(&self, task: Option<u32>) -> String {
-        let other = if self.is_ring() { "driver" } else { "waker" };
-        task.map_or_else(|| other.to_owned(), |task| format!("task {task}"))
+        Self { case, blame, tasks }
     }
 
     /// The name of a thread: that of its task, or its number if it runs several tasks.
     fn name(&self, tid: u32) -> String {
         let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
-        match (tasks.as_deref(), self.trace.names.get(&tid)) {
+        match (tasks.as_deref(), self.blame.trace.names.get(&tid)) {
             // With or without a stop that only divides a hop.
-            (Some([task] | [None, task]), _) => self.task_name(**task),
+            (Some([task] | [None, task]), _) => task_name(**task),
             (_, Some(name)) => name.clone(),
             (_, None) => format!("thread {tid}"),
         }
@@ -78,45 +70,46 @@ impl<'a> View<'a> {
     /// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
     /// not trace.
     pub fn blocks(&self, plain_ns: Option<f64>) -> Vec<Block> {
-        let (hops, switches, name) = (&self.blame.hops, self.blame.switches, self.hop);
-        let (count, laps) = (hops.len(), self.trace.laps.len());
-        let [p50, p99] = [0.5, 0.99].map(|share| quantile(hops.iter().map(Hop::ns), share) as f64);
-        let [p50, p99] = [p50, p99].map(duration);
+        let hops: Vec<&Hop> = self.blame.hops().collect();
+        let (count, trace) = (hops.len(), &self.blame.trace);
+        let [p50, p99] = quantiles(hops.iter().map(|hop| hop.ns())).map(duration);
         let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
         let crossing = percent(crossing as f64 / count as f64);
+        let switches: u64 = trace.batches.iter().map(|batch| batch.counted).sum();
         let each = three_digits(switches as f64 / count as f64);
         let cost = plain_ns.map_or(String::new(), |plain_ns| {
             let [plain, traced] = [plain_ns, self.blame.mean_ns()].map(duration);
             format!(", on average {traced}, and {plain} without tracing")
         });
-        let sees = match self.trace.whole_machine {
+        let sees = match trace.whole_machine {
             true => "",
             false => " Other processes are not visible without CAP_PERFMON.",
         };
-        let mut table = Table::of(&format!("part of a {name}|>p50|>p99|>share"));
+        let mut table = Table::of("part of a hop|>p50|>p99|>share");
         for time in &self.blame.parts {
             let [p50, p99] = [time.p50_ns, time.p99_ns].map(|ns| match ns {
-                0 => "0".to_owned(),
-                ns => duration(ns as f64),
+                0.0 => "0".to_owned(),
+                ns => duration(ns),
             });
             table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
         }
-        let mut worst: Vec<&Hop> = hops.iter().collect();
+        let mut worst = hops;
         worst.sort_by_key(|hop| Reverse(hop.ns()));
-        worst.truncate(if self.is_ring() { WORST } else { 2 * WORST });
+        worst.truncate(WORST);
         let largest =
             self.blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
         let answer = largest
-            .map(|part| format!("{} of a {name}: {}.", percent(part.share), words(part.part)[0]));
+            .map(|part| format!("{} of a hop: {}.", percent(part.share), words(part.part)[0]));
         let facts = format!(
-            "A {name} takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
-             {switches} switches, {each} per {name}; each was recorded.{sees}"
+            "A hop takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
+             {switches} switches, {each} per hop; each was recorded.{sees}"
         );
+        let laps = self.blame.laps.len();
         let evidence = [
-            Block::Heading(1, format!("{}: {count} {name}s in {laps} laps", self.case)),
+            Block::Heading(1, format!("{}: {count} hops in {laps} laps", self.case)),
             Block::Paragraph(facts),
             Block::Table(table),
-            Block::Heading(2, format!("The worst {name}s")),
+            Block::Heading(2, "The worst hops".to_owned()),
             Block::Items(worst.into_iter().map(|hop| self.reason(hop)).collect()),
         ];
         answer.map(Block::Paragraph).into_iter().chain(evidence).collect()
@@ -124,28 +117,15 @@ impl<'a> View<'a> {
 
     /// A hop with its cause.
     fn reason(&self, hop: &Hop) -> String {
-        let task = |stop: Stop| format!("{} on CPU {}", self.task_name(stop.task), stop.cpu);
-        let way = match self.is_ring() {
-            true => format!("from {} to {}", task(hop.from), task(hop.to)),
-            false => format!("until {}", task(hop.to)),
-        };
+        let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
         let cause = self.blame.cause(hop).map_or(String::new(), |(cause, ns, longest)| {
             let other = longest.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
             let by = other.map_or(String::new(), |tid| format!(" ({})", self.name(tid)));
             let (ns, [what, _]) = (duration(ns as f64), words(cause));
             format!(": {ns} of it {what}{by}, CPU {}", longest.cpu)
         });
-        format!("{} {way}{cause}", duration(hop.ns() as f64))
-    }
-
-    /// The turns on each CPU between these times, of CPUs that were idle too.
-    fn lanes(&self, [begun, ended]: [u64; 2]) -> BTreeMap<u32, Vec<&Turn>> {
-        let mut lanes = BTreeMap::<_, Vec<_>>::new();
-        let is_in = |turn: &&Turn| turn.to_ns > begun && turn.from_ns < ended;
-        for turn in self.blame.turns.iter().filter(is_in) {
-            lanes.entry(turn.cpu).or_default().push(turn);
-        }
-        lanes
+        let length = duration(hop.ns() as f64);
+        format!("{length} from {} to {}{cause}", task(hop.from), task(hop.to))
     }
 
     /// The typical lap as a picture: a lane for each CPU, and one for the token.
@@ -176,7 +156,11 @@ impl<'a> View<'a> {
         };
         let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, Anchor::Start, "axis", name);
         let (mut y, mut labels) = (0.0, String::new());
-        for (cpu, turns) in &self.lanes(ends) {
+        for (cpu, turns) in &self.blame.turns {
+            let turns = within(turns, &(ends[0]..ends[1]));
+            if turns.is_empty() {
+                continue;
+            }
             labels += &label(y, &format!("CPU {cpu}"));
             for Turn { tid, from_ns, to_ns, .. } in turns.iter().filter(|turn| turn.tid != 0) {
                 let task = self.tasks.get(tid).and_then(|tasks| tasks.last().copied());
@@ -198,11 +182,10 @@ impl<'a> View<'a> {
             let at = share(hop.from.at_ns);
             labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
         }
-        let what = if self.is_ring() { "lap" } else { self.hop };
-        let title = format!("{}: one {what}", self.case);
+        let title = format!("{}: one lap", self.case);
         let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
                            is a gap in which neither sender nor receiver had a CPU.";
-        let shown = format!("{} of {} {}s, {}", hops.len(), lap.len(), self.hop, duration(length));
+        let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
         let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
         let around = text(0.03, 26.0, Anchor::Start, "head", &title)
             + &text(0.03, 44.0, Anchor::Start, "axis", &shown);
@@ -212,9 +195,8 @@ impl<'a> View<'a> {
     /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
     /// flows. Times are in microseconds.
     pub fn events(&self) -> Value {
-        let hops = &self.blame.hops;
-        let ends = [hops[0].from.at_ns, hops[hops.len() - 1].to.at_ns];
-        let us = |at: u64| (at as f64 - ends[0] as f64) / 1e3;
+        let begun_ns = self.blame.trace.batches[0].begun_ns;
+        let us = |at_ns: u64| (at_ns - begun_ns) as f64 / 1e3;
         let slice = |name: &str, tid: u32, [from, to]: [u64; 2]| {
             json!({ "name": name, "ph": "X", "pid": 1, "tid": tid, "ts": us(from),
                 "dur": (to - from) as f64 / 1e3 })
@@ -229,17 +211,16 @@ impl<'a> View<'a> {
         };
         let mut events = vec![named(0, "laps")];
         events.extend(self.tasks.keys().map(|tid| named(*tid, &self.name(*tid))));
-        for turn in self.lanes(ends).into_values().flatten() {
-            if self.tasks.contains_key(&turn.tid) {
-                let ends = [turn.from_ns.max(ends[0]), turn.to_ns];
-                events.push(slice(&format!("on CPU {}", turn.cpu), turn.tid, ends));
+        for Turn { cpu, tid, from_ns, to_ns, .. } in self.blame.turns.values().flatten() {
+            if self.tasks.contains_key(tid) {
+                events.push(slice(&format!("on CPU {cpu}"), *tid, [*from_ns, *to_ns]));
             }
         }
-        for lap in hops.chunk_by(|one, other| one.lap == other.lap) {
+        for (number, lap) in self.blame.laps.iter().enumerate() {
             let ends = [lap[0].from.at_ns, lap[lap.len() - 1].to.at_ns];
-            events.push(slice(&format!("lap {}", lap[0].lap), 0, ends));
+            events.push(slice(&format!("lap {number}"), 0, ends));
         }
-        for (id, hop) in hops.iter().enumerate() {
+        for (id, hop) in self.blame.hops().enumerate() {
             events.extend([flow("s", id, hop.from), flow("f", id, hop.to)]);
             let part = |piece: &Piece| slice(words(piece.part)[0], 0, [piece.from_ns, piece.to_ns]);
             events.extend(hop.pieces.iter().map(part));

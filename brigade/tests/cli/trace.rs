@@ -5,21 +5,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use harness::trace::{Direction, RecordedSpan, SCHEMA_VERSION, Stop, Switch, Trace, TracedLap};
+use harness::trace::{Batch, Direction, SCHEMA_VERSION, Stop, Switch, Trace};
 use serde_json::Value;
 
 use crate::bench::{Bench, Ended, RECORD, json_in};
 
-/// Cases whose tasks are threads, async tasks and goroutines.
+/// Cases whose tasks are threads, async tasks, and threads that share a lock.
 const CASES: [&str; 3] =
-    ["thread-brigade --placement same-cpu", "async-brigade", "goroutine-brigade"];
-/// Wake-ups on a CPU that four hogs use, most of whatever runs there.
-const LATE: &str = "[programs.wake-latency]
-[[group]]
-name = 'late'
-question = 'Who is in the way?'
-cases = ['wake-latency --hogs 4 --max-time 0.4 --placement same-cpu']
-";
+    ["thread-brigade --placement same-cpu", "async-brigade", "lock-hand-over --inside 2000"];
 /// Another program that starts one as a user who owns nothing.
 const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
@@ -48,17 +41,21 @@ fn trace() -> Trace {
     let stops = |at: u64| {
         let stop = |task, tid, cpu, at_ns| Stop { task, tid, cpu, at_ns };
         let [sent, back] = [at, at + 20_000].map(|at| stop(None, 1, 0, at));
-        TracedLap { stops: vec![sent, stop(Some(0), 2, 1, at + 10_000), back] }
+        vec![sent, stop(Some(0), 2, 1, at + 10_000), back]
     };
     let before = [(900, 1, 2, Out), (901, 1, 0, In)];
     let switches = before.into_iter().chain(lap(10_000)).chain(lap(40_000));
+    let batch = Batch {
+        begun_ns: 0,
+        ended_ns: 99_000,
+        counted: 5,
+        laps: [10_000, 40_000].map(stops).to_vec(),
+        switches: switches.map(switch).collect(),
+    };
     Trace {
         schema_version: SCHEMA_VERSION.to_owned(),
-        pid: 1,
         whole_machine: true,
-        laps: [10_000, 40_000].map(stops).to_vec(),
-        spans: vec![RecordedSpan { begun_ns: 0, ended_ns: 99_000, counted: 5 }],
-        switches: switches.map(switch).collect(),
+        batches: vec![batch],
         names: [(99, "hog".to_owned())].into(),
     }
 }
@@ -96,7 +93,7 @@ fn the_page_and_the_picture_have_the_parts_of_a_hop() {
     }
     let mut locked = trace();
     // A task that releases a lock notes it without its name, which is still that of its thread.
-    for TracedLap { stops } in &mut locked.laps {
+    for stops in &mut locked.batches[0].laps {
         stops.insert(2, Stop { task: None, at_ns: stops[1].at_ns + 1_000, ..stops[1] });
     }
     let picture = String::from_utf8(written(&locked, "--svg")).unwrap();
@@ -128,16 +125,17 @@ fn events_keep_to_the_trace_event_format() {
     };
     assert_eq!((ids("s").len(), ids("s")), (4, ids("f")), "every flow that starts ends");
     let lap = |name: &str| events.iter().find(|event| event["name"] == name).unwrap();
-    assert_eq!((&lap("lap 0")["dur"], &lap("lap 1")["ts"]), (&20.0.into(), &30.0.into()));
+    assert_eq!((&lap("lap 0")["dur"], &lap("lap 1")["ts"]), (&20.0.into(), &40.0.into()));
 }
 
 #[test]
-fn a_refusal_is_a_limit_and_a_trace_that_lacks_a_switch_or_a_span_fails() {
+fn a_refusal_is_a_limit_and_a_trace_that_lacks_a_switch_or_all_laps_fails() {
     let bench = Bench::new(&["a"], "echo 'fake: --trace: denied; allow it' >&2; exit 3");
     let ended = bench.ends(&["trace", "a"]);
     assert!(ended.code == Some(3) && ended.stderr.contains("allow it"), "{ended:?}");
-    let lost = Trace { switches: Vec::new(), ..trace() };
-    for broken in [Trace { spans: Vec::new(), ..trace() }, lost] {
+    let mut lost = trace();
+    lost.batches[0].switches.clear();
+    for broken in [Trace { batches: Vec::new(), ..trace() }, lost] {
         let ended = tracing(&broken).ends(&["trace", "a"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
     }
@@ -189,20 +187,15 @@ fn parts_add_up_to_each_lap() {
     }
 }
 
-/// The worst wake-ups next to a hog name it, for an ordinary user too: the program started it. On a
-/// busy machine those of one trace may all have waited for others.
+/// Nothing is measured.
 #[test]
-fn late_wake_ups_are_blamed_on_the_hog() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
-    let manifest = folder.path().join("suite.toml");
-    fs::write(&manifest, LATE).unwrap();
-    as_both_users(&["late", "--manifest", manifest.to_str().unwrap()], |ended, _| {
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        let page = joined(&ended.stdout);
-        assert_eq!(page.matches(" until task ").count(), 10, "{page}");
-        page.contains("(hog)")
-    });
+fn what_has_no_hops_to_trace_is_a_usage_error() {
+    for case in ["wake-latency", "thread-brigade --kind process", "python-brigade"] {
+        let bench = Bench::new(&["a"], "");
+        let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
+        let ended = bench.ends(&["trace", case, "--manifest", suite]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{case}: {ended:?}");
+    }
 }
 
 fn check(case: &str, trace: &Value) {
