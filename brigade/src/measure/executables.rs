@@ -66,18 +66,14 @@ impl Executable {
             None => (file.as_path(), contained.as_deref()),
         };
         let mut words = under.iter().chain(&program.interpreter).map(OsStr::new);
-        let mut command = match words.next() {
-            Some(first) => {
-                let mut command = Command::new(first);
-                command.args(words).arg(elsewhere(started)).args(name);
-                command
-            }
-            None => {
-                let mut command = Command::new(started);
-                command.arg0(name.map_or(started.as_os_str(), OsStr::new));
-                command
-            }
-        };
+        let mut command;
+        if let Some(first) = words.next() {
+            command = Command::new(first);
+            command.args(words).arg(elsewhere(started)).args(name);
+        } else {
+            command = Command::new(started);
+            command.arg0(name.map_or(started.as_os_str(), OsStr::new));
+        }
         if let Some(subcommand) = &program.server {
             let path = elsewhere(file).to_string_lossy().into_owned();
             let line = [&*path, subcommand].map(|word| shlex::try_quote(word).unwrap_or_default());

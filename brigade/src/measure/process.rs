@@ -22,7 +22,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
-use signal_hook::{flag, low_level::pipe};
+use signal_hook::flag;
+use signal_hook::low_level::{pipe, unregister};
 
 use crate::exit::Exit;
 use crate::measure::guest::Guest;
@@ -36,9 +37,6 @@ const STDERR_BOUND: usize = 4 * 1024;
 
 /// How long a tool may take to print its version.
 pub const LONGEST_ANSWER: Duration = Duration::from_secs(10);
-
-/// How often to check whether a tool has ended.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Grace period between SIGINT and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
@@ -156,22 +154,25 @@ impl Running {
         })
     }
 
-    /// Without `signals`, nothing wakes the loop when the process ends silently.
     fn wait(
         mut self,
         mut signals: Option<&mut Signals>,
         mut guest: Option<&mut Guest>,
     ) -> io::Result<Ended> {
+        // Readable when a child has ended or stopped.
+        let (mut child, writer) = waking_pair()?;
+        let registered = pipe::register(SIGCHLD, writer)?;
         loop {
             // Before the check, so that no signal of a child is missed.
-            if let Some(signals) = &mut signals {
-                drain(&mut signals.child);
-            }
+            drain(&mut child);
             self.note_stops();
             if self.has_ended()? {
+                unregister(registered);
                 return self.finish();
             }
-            self.sleep(signals.as_deref())?;
+            let stop = signals.as_ref().map(|signals| signals.stop.as_fd());
+            let fds = [self.stdout.fd(), self.stderr.fd(), Some(child.as_fd()), stop];
+            sleep(fds.into_iter().flatten(), self.deadline)?;
             // A process that prints endlessly must not keep the caller here.
             self.stdout.read(PIPE_BYTES)?;
             self.stderr.read(PIPE_BYTES)?;
@@ -208,17 +209,6 @@ impl Running {
 
     fn end_stop(&mut self) {
         self.stopped += self.stopped_at.take().map_or(Duration::ZERO, |since| since.elapsed());
-    }
-
-    /// Sleeps until the process prints or ends, a signal arrives, or the deadline passes.
-    fn sleep(&self, signals: Option<&Signals>) -> io::Result<()> {
-        let streams = [self.stdout.fd(), self.stderr.fd()].into_iter().flatten();
-        match signals {
-            Some(Signals { child, stop, .. }) => {
-                sleep(streams.chain([child.as_fd(), stop.as_fd()]), self.deadline)
-            }
-            None => sleep(streams, Some(Instant::now() + LOOK)),
-        }
     }
 
     /// Ends the process if there is a reason; `stops` counts the runner's interruptions.
@@ -352,11 +342,9 @@ impl Capture {
 /// Signals that ask the runner to stop.
 const STOPPING: [c_int; 4] = [SIGHUP, SIGINT, SIGTERM, SIGXCPU];
 
-/// Signals received since registration, as file descriptors, so that the runner sleeps in one
-/// `poll` while a program measures.
+/// Signals to stop received since registration, as a file descriptor, so that the runner sleeps in
+/// one `poll` while a program measures.
 pub struct Signals {
-    /// Readable when a child has ended or stopped.
-    child: UnixStream,
     /// Readable when a stop was requested.
     stop: UnixStream,
     stops: usize,
@@ -364,7 +352,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Handles SIGCHLD and the signals to stop for the rest of the process's life. Until the first
+    /// Handles the signals to stop for the rest of the process's life. Until the first
     /// child starts, signals to stop end the process directly. An ignored hang-up, as under
     /// `nohup`, stays ignored; reaching a file size limit is an error, not a signal.
     ///
@@ -380,9 +368,7 @@ impl Signals {
             flag::register_conditional_shutdown(signal, code, Arc::clone(&exit_at_once))?;
             pipe::register(signal, stop_writer.try_clone()?)?;
         }
-        let (child, child_writer) = waking_pair()?;
-        pipe::register(SIGCHLD, child_writer)?;
-        Ok(Self { child, stop, stops: 0, exit_at_once })
+        Ok(Self { stop, stops: 0, exit_at_once })
     }
 
     /// The number of signals to stop so far.
