@@ -60,7 +60,7 @@ impl Loads {
     ) -> Option<Self> {
         let mut choices = Vec::new();
         let lines = group.lines.iter().zip('A'..).filter_map(|(line, letter)| {
-            let cases = manifest.cases_of(&line.case);
+            let cases = manifest.cases_of(&line.case).unwrap_or_default();
             let cases: Vec<String> = cases.into_iter().map(|case| case.name.clone()).collect();
             let rows: Vec<Option<&Row>> = cases.iter().map(|case| row(case)).collect();
             let figures: Vec<_> = rows.iter().map(|row| row.and_then(|row| row.figure)).collect();

@@ -43,7 +43,7 @@ impl Prediction {
         row: impl Fn(&str) -> Option<&'a Row>,
     ) -> Vec<Self> {
         let of_spec = |spec: &PredictionSpec| {
-            let cases = |line: &str| manifest.cases_of(line).into_iter();
+            let cases = |line: &str| manifest.cases_of(line).unwrap_or_default().into_iter();
             let row = |line: &str, at: usize| row(&cases(line).cycle().nth(at)?.name);
             let one = |at| {
                 let [case, one] = [row(&spec.case, at)?, row(&spec.one, at)?];

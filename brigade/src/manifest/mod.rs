@@ -186,13 +186,8 @@ impl Manifest {
         }
         for group in &mut groups {
             let place = |reason| format!("group '{}': comparisons: {reason}", group.name);
-            let rows = group.comparisons.iter().map(paired).collect::<Result<Vec<_>, _>>();
-            group.comparisons = rows.map_err(place)?.concat();
-            for FigureSpec { case, over, minus, .. } in &mut group.comparisons {
-                for name in [case].into_iter().chain(over).chain(minus) {
-                    *name = self.case(name).map_err(place)?.name.clone();
-                }
-            }
+            let rows = group.comparisons.iter().map(|row| self.paired(row));
+            group.comparisons = rows.collect::<Result<Vec<_>, _>>().map_err(place)?.concat();
         }
         self.groups = groups;
         let known = || self.cases.iter().map(|case| &case.name);
@@ -317,9 +312,31 @@ impl Manifest {
     }
 
     /// The cases of a line with alternatives.
-    pub fn cases_of(&self, line: &str) -> Vec<&Case> {
-        let names = expand(line).unwrap_or_default();
-        names.iter().filter_map(|name| self.case(name).ok()).collect()
+    ///
+    /// # Errors
+    /// If there is none for one of them.
+    pub fn cases_of(&self, line: &str) -> Result<Vec<&Case>, String> {
+        expand(line)?.iter().map(|line| self.case(line)).collect()
+    }
+
+    /// The rows that a row with alternatives stands for: each of its cases with that of the others
+    /// in the same place, which begin again.
+    fn paired(&self, row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
+        let cases = self.cases_of(&row.case)?;
+        let others = row.other().map_or(Ok(Vec::new()), |line| self.cases_of(line))?;
+        let counts = [cases.len(), others.len()];
+        if !counts[0].is_multiple_of(counts[1].max(1)) {
+            let [cases, others] = counts;
+            return Err(format!("'{}' makes {cases} cases, but the other {others}", row.case));
+        }
+        let mut others = others.into_iter().cycle();
+        let spec = |case: &Case| {
+            let other = others.next().map(|other| other.name.clone());
+            let [over, minus] =
+                [&row.over, &row.minus].map(|given| given.as_ref().and(other.clone()));
+            FigureSpec { case: case.name.clone(), over, minus, ..row.clone() }
+        };
+        Ok(cases.into_iter().map(spec).collect())
     }
 
     /// The pairs of cases that reports compare.
@@ -331,23 +348,6 @@ impl Manifest {
         let sentences = sentences.map(|sentence| [&*sentence.case, &*sentence.over]);
         rows.chain(sentences).map(|pair| pair.map(str::to_owned)).collect()
     }
-}
-
-/// The rows that a row with alternatives stands for: each of its cases with that of the others in the
-/// same place, which begin again.
-fn paired(row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
-    let cases = expand(&row.case)?;
-    let others = row.other().map(expand).transpose()?.unwrap_or_default();
-    let counts = [cases.len(), others.len()];
-    if !counts[0].is_multiple_of(counts[1].max(1)) {
-        let [cases, others] = counts;
-        return Err(format!("'{}' makes {cases} cases, but the other {others}", row.case));
-    }
-    let spec = |(at, case): (usize, String)| {
-        let other = |given: &Option<String>| given.as_ref().map(|_| others[at % counts[1]].clone());
-        FigureSpec { case, over: other(&row.over), minus: other(&row.minus), ..row.clone() }
-    };
-    Ok(cases.into_iter().enumerate().map(spec).collect())
 }
 
 /// The nearest folder with a manifest, from the current one up. Nothing in it is executed.
@@ -462,7 +462,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             ),
             (
                 "minus = \"fake --tasks {1,2}",
-                "minus = \"fake --tasks {1,2,3}",
+                "minus = \"fake --tasks {1,2,2}",
                 "makes 2 cases, but",
             ),
             ("[[group]]", "[impact]\nasleep = ['x']\n[[group]]", ": impact: unknown"),
@@ -490,7 +490,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         }
         for group in &suite.groups {
             for line in &group.lines {
-                let found = suite.cases_of(&line.case).len();
+                let found = suite.cases_of(&line.case).unwrap().len();
                 assert_eq!(found, group.loads.len(), "{}: {}", group.name, line.text);
             }
         }
