@@ -43,7 +43,14 @@ pub struct Cli {
 pub enum Command {
     /// Measure cases in rounds and save every record
     #[command(after_help = after(&["run", "measuring"], &[Exit::Limit]))]
-    Run(RunCommand),
+    Run {
+        /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
+        #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
+        #[arg(add = ArgValueCandidates::new(groups_and_cases))]
+        names: Vec<String>,
+        #[command(flatten)]
+        flags: RunFlags,
+    },
     /// Show a saved run
     #[command(after_help = after(&["report"], &[]))]
     Report(ReportFlags),
@@ -149,18 +156,6 @@ pub enum FailOn {
     Slower,
     /// Exit with 1 if a case is unresolved, too
     Unresolved,
-}
-
-/// `brigade run`.
-#[derive(Debug, Args)]
-pub struct RunCommand {
-    /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
-    #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
-    #[arg(add = ArgValueCandidates::new(groups_and_cases))]
-    pub names: Vec<String>,
-    /// Its flags.
-    #[command(flatten)]
-    pub flags: RunFlags,
 }
 
 /// The flags of `brigade run`, which `brigade` without a subcommand takes too.

@@ -24,7 +24,7 @@ use crate::manifest::Manifest;
 use crate::measure::executables::unpacked_guests;
 use crate::store::results::{Invocation, Outcome};
 use clap::Parser as _;
-use flags::{Cli, Command, RunCommand};
+use flags::{Cli, Command};
 
 /// The whole binary: runs the command on this process's command line.
 pub fn main() -> ExitCode {
@@ -44,16 +44,15 @@ pub fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     system_files::require_counters()?;
-    let command =
-        cli.command.unwrap_or(Command::Run(RunCommand { names: Vec::new(), flags: cli.run }));
+    let command = cli.command.unwrap_or(Command::Run { names: Vec::new(), flags: cli.run });
     let mut manifest = Manifest::load(cli.manifest.as_deref())?;
     if command.starts_programs() {
         manifest.guests = manifest.guests.or_else(unpacked_guests);
     }
     match command {
-        Command::Run(command) => match &command.flags.resume {
-            Some(folder) => resume::resume(folder, &manifest, command.flags.full),
-            None => run::run(&command, manifest),
+        Command::Run { names, flags } => match &flags.resume {
+            Some(folder) => resume::resume(folder, &manifest, flags.full),
+            None => run::run(&names, &flags, manifest),
         },
         Command::Report(flags) => report::show(&flags, &manifest),
         Command::List { names } => list::list(&names, manifest),

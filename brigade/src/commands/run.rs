@@ -9,7 +9,7 @@ use harness::cpus;
 use harness::system_files::SystemFiles;
 
 use crate::commands::exit_after;
-use crate::commands::flags::{MeasureFlags, RunCommand};
+use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
 use crate::commands::session::{Session, described};
 use crate::exit::Exit;
@@ -28,8 +28,7 @@ use crate::store::results::{
 /// # Errors
 /// If the flags or the manifest are wrong, the programs cannot be built, or the results or standard
 /// output cannot be written. A failing program is a result, not an error.
-pub fn run(args: &RunCommand, mut manifest: Manifest) -> anyhow::Result<Exit> {
-    let RunCommand { names, flags } = args;
+pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
     let measure = &flags.measure;
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
