@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
 use super::row::{Quantity, Row, cases_of};
-use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, median, quantile, ratio, sorted};
+use super::statistics::{
+    CONFIDENCE, Estimate, INDEPENDENT, Interval, median, quantile, ratio, sorted,
+};
 use crate::manifest::Manifest;
 use crate::store::results::{Invocation, SavedRun, Skipped};
 
@@ -196,7 +198,7 @@ impl Comparison {
         let ratio = match self.design {
             Design::SideBySide => {
                 let sides = [second, first].map(Row::by_round);
-                ratio(&sides[0], &sides[1], self.confidence, Rounds::Independent)
+                ratio(&sides, self.confidence, INDEPENDENT)
             }
             design => {
                 let depend = design == Design::TwoRuns;

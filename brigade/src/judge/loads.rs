@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::{Quantity, Row};
-use super::statistics::{CONFIDENCE, Estimate, Interval, Rounds, ratio};
+use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, Interval, ratio};
 use crate::manifest::{Group, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
@@ -85,7 +85,7 @@ fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<L
         let [one, other] = [one?, other?];
         let sides = [one, other].map(Row::by_round);
         let is_time = one.unit == Quantity::Nanoseconds;
-        ratio(&sides[0], &sides[1], CONFIDENCE, Rounds::Dependent).filter(|_| is_time)
+        ratio(&sides, CONFIDENCE, DEPENDENT).filter(|_| is_time)
     };
     let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |Interval { low, .. }| low);
     let mut best: Option<(f64, usize, usize, Estimate)> = None;

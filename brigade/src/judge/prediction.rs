@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::Row;
-use super::statistics::{ByRound, CONFIDENCE, Estimate, Rounds, ratio};
+use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, ratio};
 use crate::manifest::{Group, Manifest, PredictionSpec};
 
 /// A prediction holds if it is off by at most this share.
@@ -78,7 +78,7 @@ impl Prediction {
             case: case.label.clone(),
             measured: case.figure?,
             predicted: Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?,
-            ratio: ratio(&predicted, &case.by_round(), CONFIDENCE, Rounds::Dependent)?,
+            ratio: ratio(&[predicted, case.by_round()], CONFIDENCE, DEPENDENT)?,
         })
     }
 }

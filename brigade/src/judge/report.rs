@@ -11,7 +11,7 @@ use super::loads::Loads;
 use super::lost_time::{LostTime, is_fit};
 use super::prediction::Prediction;
 use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
-use super::statistics::{CONFIDENCE, Estimate, Rounds, difference, ratio};
+use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
 };
@@ -243,11 +243,9 @@ impl Cases {
         let label = spec.text.clone().unwrap_or_else(|| row.label.clone());
         let Some(other) = spec.other() else { return Some(Row { label, ..row.clone() }) };
         let other = self.row(other, None)?;
-        let sides = [row, other].map(Row::by_round);
-        let is_ratio = spec.over.is_some();
-        let figure = match is_ratio {
-            true => ratio(&sides[0], &sides[1], CONFIDENCE, Rounds::Dependent),
-            false => difference(&sides[0], &sides[1]),
+        let (unit, figure) = match &spec.over {
+            Some(over) => (Quantity::Ratio, self.ratio(row, over)),
+            None => (row.unit, difference(&[row, other].map(Row::by_round))),
         };
         Some(Row {
             label,
@@ -256,17 +254,17 @@ impl Cases {
             parameters: row.parameters.clone(),
             kind: row.kind,
             measurement: row.measurement.clone(),
-            unit: if is_ratio { Quantity::Ratio } else { row.unit },
+            unit,
             figure: Some(figure?),
             other: Some(Other { label: other.label.clone(), case: other.case.clone() }),
             ..Row::default()
         })
     }
 
-    /// A case over another one.
-    fn ratio(&self, case: &str, over: &str) -> Option<Row> {
-        let (case, over) = (case.to_owned(), Some(over.to_owned()));
-        self.requested(&FigureSpec { case, over, ..FigureSpec::default() })
+    /// A row over another case.
+    fn ratio(&self, row: &Row, over: &str) -> Option<Estimate> {
+        let over = self.row(over, None)?.by_round();
+        ratio(&[row.by_round(), over], CONFIDENCE, DEPENDENT)
     }
 
     /// Whether the run shows this reason of a sentence about `case`.
@@ -276,8 +274,8 @@ impl Cases {
             let parts = self.row(case, None).and_then(|row| row.parts);
             return parts.and_then(|parts| parts.idle_entries).is_some_and(|count| count >= ASLEEP);
         };
-        let interval = self.ratio(case, over).and_then(|row| row.figure?.interval);
-        interval.is_some_and(|ends| ends.low >= REASON)
+        let ratio = self.row(case, None).and_then(|row| self.ratio(row, over)?.interval);
+        ratio.is_some_and(|ends| ends.low >= REASON)
     }
 
     /// A row of the first screen with its factor; without figures if the run lacks the case.
@@ -287,9 +285,8 @@ impl Cases {
             case: spec.case.clone(),
             ..Row::default()
         };
-        let over = FigureSpec { over: Some(reference.to_owned()), ..spec.clone() };
-        let factor = self.requested(&over).and_then(|row| row.figure);
-        Row { factor, ..self.requested(spec).unwrap_or_else(lacking) }
+        let row = self.requested(spec).unwrap_or_else(lacking);
+        Row { factor: self.ratio(&row, reference), ..row }
     }
 }
 
@@ -366,8 +363,8 @@ const ASLEEP: f64 = 0.25;
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
     let mut is_below = false;
     let answers = sentences.iter().filter_map(|spec| {
-        let row = cases.ratio(&spec.case, &spec.over)?;
-        let ratio = row.figure?;
+        let row = cases.row(&spec.case, None)?;
+        let ratio = cases.ratio(row, &spec.over)?;
         let ends = ratio.interval?;
         let guess = spec.guess.unwrap_or(1.0);
         let mut surprise = (ends.low / guess).max(guess / ends.high).ln();
@@ -381,8 +378,8 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         let reason = spec.reason.as_ref().filter(|reason| cases.hold(reason, &spec.case));
         let reason = reason.map_or(String::new(), |reason| format!(" {}", reason.text));
         let text = spec.text.clone() + &reason;
-        let share = spec.share;
-        (surprise > 0.0).then_some((rank, Answer { text, ratio, case: row.case, share }))
+        let (case, share) = (row.case.clone(), spec.share);
+        (surprise > 0.0).then_some((rank, Answer { text, ratio, case, share }))
     });
     let mut answers: Vec<(f64, Answer)> = answers.collect();
     answers.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -392,39 +389,32 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group.
 fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
+    let stated = manifest.groups.iter().map(|stated| Group {
+        name: stated.name.clone(),
+        question: stated.question.clone(),
+        note: stated.note.clone(),
+        tails: stated.tails,
+        comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
+        answers: answers(&stated.sentences, cases),
+        parts: stated.parts,
+        predictions: Prediction::all(manifest, stated, |case| cases.row(case, None)),
+        loads: Loads::of(manifest, stated, |case| cases.row(case, None)),
+        rows: Vec::new(),
+    });
+    let others = Group { question: "Other cases".to_owned(), ..Group::default() };
+    let mut groups: Vec<Group> = stated.chain([others]).collect();
     let recorded = run.description.details.iter().filter_map(|detail| {
         let known = case_of(manifest, run, &detail.case);
         Some((known.map_or(&detail.case, |known| &known.name), detail.group.as_ref()?))
     });
     let recorded: BTreeMap<_, _> = recorded.collect();
-    let group_of = |case: &String| {
-        let known = |is: &dyn Fn(&&GroupSpec) -> bool| manifest.groups.iter().find(is);
-        let recorded = recorded.get(case).and_then(|name| known(&|group| group.name == **name));
-        let group = recorded.or_else(|| known(&|group| group.cases.contains(case)));
-        group.map_or("", |group| &group.name)
-    };
-    let mut groups: Vec<Group> = manifest
-        .groups
-        .iter()
-        .map(|stated| Group {
-            name: stated.name.clone(),
-            question: stated.question.clone(),
-            note: stated.note.clone(),
-            tails: stated.tails,
-            comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
-            answers: answers(&stated.sentences, cases),
-            parts: stated.parts,
-            predictions: Prediction::all(manifest, stated, |case| cases.row(case, None)),
-            loads: Loads::of(manifest, stated, |case| cases.row(case, None)),
-            rows: Vec::new(),
-        })
-        .collect();
-    groups.push(Group { question: "Other cases".to_owned(), ..Group::default() });
     for rows in &cases.rows {
-        let name = group_of(&rows[0].case);
-        if let Some(group) = groups.iter_mut().find(|group| group.name == name) {
-            group.rows.extend(rows.iter().cloned());
-        }
+        let case = &rows[0].case;
+        let is_recorded = |group: &GroupSpec| recorded.get(case) == Some(&&group.name);
+        let is_listed = |group: &GroupSpec| group.cases.contains(case);
+        let at = manifest.groups.iter().position(is_recorded);
+        let at = at.or_else(|| manifest.groups.iter().position(is_listed));
+        groups[at.unwrap_or(manifest.groups.len())].rows.extend(rows.iter().cloned());
     }
     groups.retain(|group| !group.rows.is_empty());
     groups

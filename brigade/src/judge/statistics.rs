@@ -20,10 +20,13 @@ const MIN_SAMPLE: usize = 5;
 /// The confidence of an interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// How many times as large the variance of a run's median is as that of independent processes:
-/// noise lasts 10 to 20 seconds, so neighbouring processes share it. docs/STATISTICS.md shows the
-/// evidence.
-const INFLATION: f64 = 3.0;
+/// How many times as large the variance of the median of a run's processes or rounds is as that of
+/// independent ones: noise lasts 10 to 20 seconds, so neighbours share it. docs/STATISTICS.md shows
+/// the evidence.
+pub const DEPENDENT: f64 = 3.0;
+
+/// The same for two sides of one case, which run back to back.
+pub const INDEPENDENT: f64 = 1.0;
 
 /// A closed interval, in the unit of what it estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +59,7 @@ impl Estimate {
 
     /// The same with an interval of `confidence`, 0 to 1, if the sample's range reaches it.
     pub fn at(confidence: f64, values: &[f64]) -> Option<Self> {
-        Some(Self::of_independent(confidence, values)?.widened(INFLATION))
+        Some(Self::of_independent(confidence, values)?.widened(DEPENDENT))
     }
 
     /// The median of values that do not depend on one another, with its interval.
@@ -85,17 +88,13 @@ impl Estimate {
     /// result's: they are combined as in Zou, *Toward using confidence intervals to compare
     /// correlations*, Psychological Methods 12 (2007), 399–413. `None` if a figure is not positive.
     pub fn over(self, below: Self) -> Option<Self> {
-        Some(self.logarithm()?.minus(below.logarithm()?).map(f64::exp))
-    }
-
-    /// This figure minus `less`, with the intervals combined in the same way.
-    pub fn minus(self, less: Self) -> Self {
-        let value = self.value - less.value;
-        let interval = self.interval.zip(less.interval).map(|(own, by)| Interval {
-            low: value - (self.value - own.low).hypot(by.high - less.value),
-            high: value + (own.high - self.value).hypot(less.value - by.low),
+        let [own, less] = [self.logarithm()?, below.logarithm()?];
+        let value = own.value - less.value;
+        let interval = own.interval.zip(less.interval).map(|(ends, by)| Interval {
+            low: value - (own.value - ends.low).hypot(by.high - less.value),
+            high: value + (ends.high - own.value).hypot(less.value - by.low),
         });
-        Self { value, interval, count: self.count.min(less.count) }
+        Some(Self { value, interval, count: own.count.min(less.count) }.map(f64::exp))
     }
 
     fn logarithm(self) -> Option<Self> {
@@ -127,53 +126,34 @@ pub const DEVIATE: f64 = 1.96;
 /// One figure per round; rounds without a figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
 
-/// Whether the rounds of a pair depend on one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounds {
-    /// Two cases of one run.
-    Dependent,
-    /// Two sides of one case, which run back to back.
-    Independent,
-}
-
-/// The quotient of the medians of `first` and `second`. Its interval is that of the median over
+/// The quotient of the medians of two sides. Its interval is that of the median over
 /// common rounds of the quotient, in which what slows a whole round cancels, extended to the
 /// figure. `None` if a figure is missing or not positive.
-pub fn ratio(
-    first: &ByRound,
-    second: &ByRound,
-    confidence: f64,
-    rounds: Rounds,
-) -> Option<Estimate> {
+pub fn ratio(sides: &[ByRound; 2], confidence: f64, inflation: f64) -> Option<Estimate> {
     let logarithms = |by_round: &ByRound| -> Option<ByRound> {
         let log = |value: &f64| (*value > 0.0 && value.is_finite()).then(|| value.ln());
         by_round.iter().map(|(round, value)| Some((*round, log(value)?))).collect()
     };
+    let [first, second] = sides;
     let value = (median_of(first)? / median_of(second)?).ln();
-    let logs = (logarithms(first)?, logarithms(second)?);
-    Some(paired(value, &logs.0, &logs.1, confidence, rounds).map(f64::exp))
+    let logs = [logarithms(first)?, logarithms(second)?];
+    Some(paired(value, &logs, confidence, inflation).map(f64::exp))
 }
 
-/// The difference of the medians of `first` and `second`, with an interval of 95 %.
-pub fn difference(first: &ByRound, second: &ByRound) -> Option<Estimate> {
-    let value = median_of(first)? - median_of(second)?;
-    Some(paired(value, first, second, CONFIDENCE, Rounds::Dependent))
+/// The difference of the medians of two sides, with an interval of 95 %.
+pub fn difference(sides: &[ByRound; 2]) -> Option<Estimate> {
+    let value = median_of(&sides[0])? - median_of(&sides[1])?;
+    Some(paired(value, sides, CONFIDENCE, DEPENDENT))
 }
 
-fn paired(
-    value: f64,
-    first: &ByRound,
-    second: &ByRound,
-    confidence: f64,
-    rounds: Rounds,
-) -> Estimate {
+fn paired(value: f64, sides: &[ByRound; 2], confidence: f64, inflation: f64) -> Estimate {
+    let [first, second] = sides;
     let common = first.iter().filter_map(|(round, first)| Some(first - second.get(round)?));
     let common: Vec<f64> = common.collect();
     let count = common.len();
-    let inflation = if rounds == Rounds::Dependent { INFLATION.sqrt() } else { 1.0 };
     let interval = Estimate::of_independent(confidence, &common).and_then(|pairs| {
         let Interval { low, high } = pairs.interval?;
-        let end = |end: f64| pairs.value + inflation * (end - pairs.value);
+        let end = |end: f64| pairs.value + inflation.sqrt() * (end - pairs.value);
         Some(Interval { low: end(low).min(value), high: end(high).max(value) })
     });
     Estimate { value, interval, count }
@@ -397,8 +377,8 @@ mod tests {
         let first = rounds(&[1.0, 10.0, 3.0, 7.0, 5.0]);
         let second = rounds(&[2.0, 40.0, 24.0, 112.0, 160.0]);
         for (found, value) in [
-            (ratio(&second, &first, 0.9375, Rounds::Independent), 8.0),
-            (ratio(&first, &second, 0.9375, Rounds::Independent), 1.0 / 8.0),
+            (ratio(&[second.clone(), first.clone()], 0.9375, INDEPENDENT), 8.0),
+            (ratio(&[first.clone(), second.clone()], 0.9375, INDEPENDENT), 1.0 / 8.0),
         ] {
             let found = found.unwrap();
             let ends = found.interval.unwrap();
@@ -406,10 +386,10 @@ mod tests {
             assert_close("low", ends.low, value / 4.0, 1e-9);
             assert_close("high", ends.high, value * 4.0, 1e-9);
         }
-        let over = |second: &ByRound| ratio(&first, second, 0.95, Rounds::Dependent);
-        assert_eq!(over(&ByRound::from([(9, 1.0)])).unwrap().interval, None, "no round in common");
-        assert_eq!((over(&rounds(&[0.0; 5])), over(&ByRound::new())), (None, None));
-        let found = difference(&second, &first).unwrap();
+        let over = |second: ByRound| ratio(&[first.clone(), second], 0.95, DEPENDENT);
+        assert_eq!(over([(9, 1.0)].into()).unwrap().interval, None, "no round in common");
+        assert_eq!((over(rounds(&[0.0; 5])), over(ByRound::new())), (None, None));
+        let found = difference(&[second, first.clone()]).unwrap();
         assert_eq!((found.value, found.count), (35.0, 5));
     }
 
@@ -505,8 +485,7 @@ mod tests {
                         (0..size).map(|_| (0.02 * standard_normal(&mut rng)).exp()).collect();
                     let mut side =
                         || (1..).zip(of_round.iter().map(|by| by * draw(&mut rng))).collect();
-                    let (first, second): (ByRound, ByRound) = (side(), side());
-                    ratio(&first, &second, CONFIDENCE, Rounds::Independent).unwrap()
+                    ratio(&[side(), side()], CONFIDENCE, INDEPENDENT).unwrap()
                 });
                 let unpaired = coverage(1.0, || {
                     let [first, second] = [(); 2].map(|()| {
