@@ -2,6 +2,7 @@
 //! of an operation goes. Every command prints the figures of rows, and nothing else computes one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use harness::record::{IdleState, LedgerPoint, Measurement, Record};
 use serde::{Deserialize, Serialize};
@@ -133,37 +134,31 @@ pub struct Percentiles {
     pub p999: Option<f64>,
 }
 
-/// The figure of a process and its unit: CPU time of a request if it serves, memory per task if it
-/// sweeps the number of tasks, or else the time of an operation with all its phases: creation, run and end.
-pub fn figure(record: &Record) -> Option<(f64, Quantity)> {
-    if record.serving.is_some() {
-        return Some((served(record)?.ns_per_operation, Quantity::Nanoseconds));
+/// The names of figures that are no measurement: memory per task, and the time of an operation with
+/// all its phases, creation, run and end.
+const MEMORY: &str = "memory";
+const WHOLE: &str = "whole";
+
+/// The name of the case's figure: a server's CPU time of a request, of both sides, if that was
+/// measured; memory, if the process swept the number of tasks; or else the time of an operation.
+fn name_of(record: &Record) -> &str {
+    let has = |name| record.measurement(name).is_some();
+    let sweep = record.ledger.as_deref();
+    match record.principal() {
+        _ if record.serving.is_some() && has("cpu") => "cpu",
+        _ if record.serving.is_none() && sweep.and_then(per_task).is_some() => MEMORY,
+        Some(principal) if principal.name != "join" && has("join") => WHOLE,
+        principal => principal.map_or("", |principal| &principal.name),
     }
-    let bytes = record.ledger.as_ref().and_then(|points| per_task(points));
-    let time = || {
-        let create = record.principal()?;
-        let end = end_of(record).map_or(0.0, |end| end.ns_per_operation);
-        Some((create.ns_per_operation + end, Quantity::Nanoseconds))
-    };
-    bytes.map(|bytes| (bytes, Quantity::Bytes)).or_else(time)
 }
 
-/// The measurement of the case's figure: the principal one, or a server's CPU time of a request, of
-/// both sides, if that was measured.
-fn served(record: &Record) -> Option<&Measurement> {
-    record.serving.and_then(|_| record.measurement("cpu")).or_else(|| record.principal())
-}
-
-/// The measurement of a task's end, if the program measures it apart from its creation.
-fn end_of(record: &Record) -> Option<&Measurement> {
-    record.measurement("join").filter(|_| record.measurements.len() > 1)
-}
-
-/// The figure of a process: of one measurement, or the case's.
-fn value_of(record: &Record, measurement: Option<&str>) -> Option<f64> {
-    match measurement {
-        None => Some(figure(record)?.0),
-        Some(name) => Some(record.measurement(name)?.ns_per_operation),
+/// The figure of a process that has this name.
+fn value_of(record: &Record, name: &str) -> Option<f64> {
+    let time = |measured: &Measurement| measured.ns_per_operation;
+    match name {
+        MEMORY => per_task(record.ledger.as_ref()?),
+        WHOLE => Some(time(record.principal()?) + time(record.measurement("join")?)),
+        _ => record.measurement(name).map(time),
     }
 }
 
@@ -172,18 +167,14 @@ impl Row {
     /// there are several. `named` has the label, the case and its kind.
     pub fn of_case(named: &Self, invocations: &[&Invocation]) -> Vec<Self> {
         let used = used(invocations);
-        let mut case = named.of(None, invocations, &used);
-        let Some(first) = used.first().map(|process| process.record) else { return vec![case] };
-        case.unit = figure(first).map_or(Quantity::Nanoseconds, |(_, unit)| unit);
+        let first = used.first().map(|process| process.record);
+        let case = first.map_or("", name_of);
+        let measured = first.iter().flat_map(|record| &record.measurements).map(|one| &*one.name);
+        let others = measured.filter(|name| *name != case && case != MEMORY);
+        let names = iter::once(case).chain(others);
+        let mut rows: Vec<Self> = names.map(|name| named.of(name, invocations, &used)).collect();
+        let case = &mut rows[0];
         case.memory = memory(&used);
-        let principal = served(first);
-        case.operation = principal.map_or(String::new(), |measured| measured.operation.clone());
-        case.measurement = match (case.unit, end_of(first), principal) {
-            (Quantity::Bytes, ..) => "memory".to_owned(),
-            (_, Some(_), _) => "whole".to_owned(),
-            (_, None, Some(measured)) => measured.name.clone(),
-            _ => String::new(),
-        };
         case.cpu_ns = median_of(&used, cpu_ns);
         case.switches = median_of(&used, switches);
         case.sleeps = median_of(&used, |record| Some(record.switches?.voluntary_per_operation));
@@ -193,30 +184,25 @@ impl Row {
             // It waits for its child, whose CPU time is not its own.
             case.parts.iter_mut().for_each(|parts| parts.waiting_for = None);
         }
-        if let Some(measured) = principal.filter(|measured| measured.name == case.measurement) {
-            case.percentiles = percentiles(&measured.name, &used);
-        }
-        let has_more = case.unit != Quantity::Bytes && first.measurements.len() > 1;
-        let all = first.measurements.iter().filter(|_| has_more);
-        let others = all.filter(|other| other.name != case.measurement).map(|other| Self {
-            operation: other.operation.clone(),
-            measurement: other.name.clone(),
-            percentiles: percentiles(&other.name, &used),
-            ..named.of(Some(&other.name), invocations, &used)
-        });
-        let others: Vec<Self> = others.collect();
-        [vec![case], others].concat()
+        rows
     }
 
-    fn of(&self, which: Option<&str>, invocations: &[&Invocation], used: &[Used]) -> Self {
-        let values: Vec<f64> = used.iter().filter_map(|one| value_of(one.record, which)).collect();
-        let sorted = sorted(&values);
-        let end = |probability| quantile(&sorted, probability);
+    /// The row of one figure.
+    fn of(&self, name: &str, invocations: &[&Invocation], used: &[Used]) -> Self {
+        let values = used.iter().filter_map(|process| value_of(process.record, name));
+        let values = sorted(&values.collect::<Vec<_>>());
+        let end = |probability| quantile(&values, probability);
+        let first = used.first().map(|process| process.record);
+        let measured = first.and_then(|record| record.measurement(name).or(record.principal()));
         let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
         Self {
+            measurement: name.to_owned(),
+            operation: measured.map_or(String::new(), |measured| measured.operation.clone()),
+            unit: if name == MEMORY { Quantity::Bytes } else { Quantity::Nanoseconds },
             figure: Estimate::of(&values),
             range: end(0.1).zip(end(0.9)).map(|(low, high)| Interval { low, high }),
-            processes: invocations.iter().map(|one| process(one, which, used)).collect(),
+            processes: invocations.iter().map(|one| process(one, name, used)).collect(),
+            percentiles: percentiles(name, used),
             error: ended.filter_map(|invocation| invocation.error.clone()).next(),
             ..self.clone()
         }
@@ -277,7 +263,7 @@ impl Row {
     }
 }
 
-fn process(invocation: &Invocation, which: Option<&str>, used: &[Used]) -> Process {
+fn process(invocation: &Invocation, name: &str, used: &[Used]) -> Process {
     let is_used = used.iter().any(|process| std::ptr::eq(process.invocation, invocation));
     let outcome = match invocation.outcome {
         _ if invocation.interrupted => ProcessOutcome::Interrupted,
@@ -288,7 +274,7 @@ fn process(invocation: &Invocation, which: Option<&str>, used: &[Used]) -> Proce
         Outcome::Refused => ProcessOutcome::Refused,
     };
     let Invocation { round, ref started_at, .. } = *invocation;
-    let value = measured(invocation).and_then(|record| value_of(record, which));
+    let value = measured(invocation).and_then(|record| value_of(record, name));
     Process { round, started_at: started_at.clone(), outcome, value }
 }
 
@@ -378,12 +364,10 @@ pub struct Used<'a> {
 /// The processes of a case whose figures are used, the last of each round: those that nothing
 /// stopped or throttled, or else all that measured.
 pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
-    let mut rounds: BTreeMap<u32, Used> = BTreeMap::new();
-    for invocation in invocations {
-        if let Some(record) = measured(invocation) {
-            rounds.insert(invocation.round, Used { invocation, record });
-        }
-    }
+    let of_round = |invocation: &&'a Invocation| {
+        Some((invocation.round, Used { invocation, record: measured(invocation)? }))
+    };
+    let rounds: BTreeMap<u32, Used> = invocations.iter().filter_map(of_round).collect();
     // A process that inherited something else than the first is another experiment.
     let mut all: Vec<Used> = rounds.into_values().collect();
     if let Some(first) = all.first().map(|process| process.record) {
