@@ -4,8 +4,8 @@
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::screen::machine;
-use super::svg::{Anchor, class_of, cut, disc, file, group, line, marks_of, placed, text};
-use crate::judge::report::{Block, Part, Report};
+use super::svg::{END, START, class_of, cut, disc, file, group, line, marks_of, placed, text};
+use crate::judge::report::{Part, Report};
 use crate::judge::row::{Row, TaskKind};
 
 /// The title without a finding, and of the page of a whole run.
@@ -27,16 +27,19 @@ const FIGURES: f64 = 0.83;
 
 /// The picture; `None` unless the run measured something on the first screen.
 pub fn picture(report: &Report) -> Option<String> {
-    let parts: Vec<&Part> = report.screen.iter().filter(|part| rows(part).count() > 0).collect();
+    let mut parts = report.screen.clone();
+    for block in parts.iter_mut().flat_map(|part| &mut part.blocks) {
+        block.rows.retain(|row| row.figure.is_some());
+    }
+    parts.retain(|part| rows(part).count() > 0);
     // The first part fills a column, the others share one.
-    let [left, right] = [&parts[..parts.len().min(1)], parts.get(1..).unwrap_or_default()];
-    let height = [left, right].map(height_of_rows).into_iter().fold(ROW, f64::min);
+    let (left, right) = parts.split_at_checked(1)?;
+    let height = height_of_rows(left).min(height_of_rows(right)).min(ROW);
     let width = (SIZE[0] - 2.0 * MARGIN - BETWEEN) / 2.0;
     let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
     let columns = columns
         .map(|(parts, x)| placed(&column(parts, height, width), [x, TOP], [width, BOTTOM - TOP]));
-    parts.first()?;
-    let title = finding(report).unwrap_or_else(|| TITLE.to_owned());
+    let title = finding(&parts).unwrap_or_else(|| TITLE.to_owned());
     let legend =
         "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
     let words = [
@@ -45,48 +48,42 @@ pub fn picture(report: &Report) -> Option<String> {
         (SIZE[1] - 14.0, "axis", legend),
     ];
     let words = words.map(|(y, class, words)| {
-        text(MARGIN / SIZE[0], y, Anchor::Start, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
+        text(MARGIN / SIZE[0], y, START, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
     });
     let body: String = words.into_iter().chain(columns).collect();
     Some(file([&title, legend], SIZE, &group("", "poster", &body)))
 }
 
-/// The rows of a part that have a figure.
 fn rows(part: &Part) -> impl Iterator<Item = &Row> {
-    part.blocks.iter().flat_map(measured)
-}
-
-fn measured(block: &Block) -> impl Iterator<Item = &Row> {
-    block.rows.iter().filter(|row| row.figure.is_some())
+    part.blocks.iter().flat_map(|block| &block.rows)
 }
 
 /// The height of a row if these parts fill a column.
-fn height_of_rows(parts: &[&Part]) -> f64 {
-    let count: usize = parts.iter().map(|part| rows(part).count()).sum();
+fn height_of_rows(parts: &[Part]) -> f64 {
+    let count = parts.iter().flat_map(rows).count();
     let names = parts.iter().flat_map(|part| &part.blocks).filter(|block| !block.name.is_empty());
     let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64;
     (BOTTOM - TOP - rest) / count.max(1) as f64
 }
 
 /// Parts below one another, with rows of this height.
-fn column(parts: &[&Part], height: f64, width: f64) -> String {
+fn column(parts: &[Part], height: f64, width: f64) -> String {
     let (mut body, mut y) = (String::new(), 0.0);
     for part in parts {
         let ends = rows(part).filter_map(|row| row.range);
         let Some(scale) = Scale::of(ends.flat_map(|span| [span.low, span.high])) else { continue };
-        body += &text(0.0, y + 18.0, Anchor::Start, "head", &part.heading);
-        body += &text(1.0, y + 18.0, Anchor::End, "axis", &part.of);
+        body += &text(0.0, y + 18.0, START, "head", &part.heading);
+        body += &text(1.0, y + 18.0, END, "axis", &part.of);
         y += HEADING - 12.0;
         for block in &part.blocks {
             if !block.name.is_empty() {
-                body += &text(0.0, y + 14.0, Anchor::Start, "axis", &cut(&block.name, width));
+                body += &text(0.0, y + 14.0, START, "axis", &cut(&block.name, width));
                 y += NAME;
             }
-            let mut rows: Vec<&Row> = measured(block).collect();
+            let mut rows: Vec<&Row> = block.rows.iter().collect();
             rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
             for row in rows {
-                let is_reference = row.case == block.reference;
-                body += &line_of(row, is_reference, &scale, y, height);
+                body += &line_of(row, row.case == block.reference, &scale, y, height);
                 y += height;
             }
         }
@@ -104,9 +101,9 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
         None => String::new(),
     };
     let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
-    let mut elements = text(0.0, baseline, Anchor::Start, "name", &cut(&row.label, 190.0))
-        + &text(FIGURES, baseline, Anchor::End, "", &figure(row))
-        + &text(1.0, baseline, Anchor::End, "figure", &times)
+    let mut elements = text(0.0, baseline, START, "name", &cut(&row.label, 190.0))
+        + &text(FIGURES, baseline, END, "", &figure(row))
+        + &text(1.0, baseline, END, "figure", &times)
         + &line((0.0, middle), (1.0, middle), "track");
     if let Some(range) = row.range {
         let [low, high] = [range.low, range.high].map(|end| (scale.share(end), middle));
@@ -117,20 +114,14 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
 }
 
 /// How many hops of the reference one of a thread costs, of the first block that shows it.
-fn finding(report: &Report) -> Option<String> {
-    let blocks = report.screen.iter().flat_map(|part| &part.blocks);
-    blocks.into_iter().find_map(|block| {
-        let find = |kind| measured(block).find(|row| row.kind == Some(kind));
-        let thread = find(TaskKind::Thread)?;
-        let factor_of = thread.factor?;
-        let reference = measured(block).find(|row| row.case == block.reference)?;
+fn finding(parts: &[Part]) -> Option<String> {
+    parts.iter().flat_map(|part| &part.blocks).find_map(|block| {
+        let thread = block.rows.iter().find(|row| row.kind == Some(TaskKind::Thread))?;
+        let reference = block.rows.iter().find(|row| row.case == block.reference)?;
         let [_, name, _] = marks_of(Some(reference.kind?));
-        let name = name.trim_end_matches(" task");
-        let clearly_more = factor_of.interval.is_some_and(|ends| ends.low > 1.0);
-        let operation = &thread.operation;
-        clearly_more.then(|| {
-            format!("A thread {operation} costs {} {name} {operation}s", factor(factor_of.value))
-        })
+        let (name, operation) = (name.trim_end_matches(" task"), &thread.operation);
+        let ratio = thread.factor.filter(|ratio| ratio.value > 1.0 && ratio.excludes(1.0))?;
+        Some(format!("A thread {operation} costs {} {name} {operation}s", factor(ratio.value)))
     })
 }
 
@@ -144,11 +135,11 @@ mod tests {
         let report = fixtures::report();
         let svg = picture(&report).unwrap();
         let block = &report.screen[0].blocks[0];
-        let mut rows: Vec<&Row> = measured(block).collect();
+        let mut rows: Vec<&Row> = block.rows.iter().collect();
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
         let place = |row: &Row| svg.find(&format!("data-case=\"{}\"", row.label)).unwrap();
         assert!(rows.len() > 1 && rows.is_sorted_by_key(|row| place(row)), "{svg}");
-        let title = finding(&report).unwrap_or_else(|| TITLE.to_owned());
+        let title = finding(&report.screen).unwrap_or_else(|| TITLE.to_owned());
         assert!(svg.contains(&format!("<title>{title}</title>")), "{svg}");
         assert_eq!(picture(&Report { screen: Vec::new(), ..report }), None);
     }

@@ -9,7 +9,8 @@ use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::estimated;
 use super::scale::Scale;
 use super::svg::{
-    Anchor, KINDS, Picture, class_of, cut, disc, group as element, line, rectangle, text,
+    END, KINDS, MIDDLE, Picture, START, class_of, cut, disc, group as element, line, rectangle,
+    text,
 };
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
@@ -36,17 +37,16 @@ const MEMORY: [[&str; 2]; 4] =
 
 /// The value of a row and the ends of its interval.
 fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
-    row.figure.into_iter().flat_map(|figure| {
-        let ends = figure.interval.map(|ends| [ends.low, ends.high]);
-        ends.into_iter().flatten().chain([figure.value])
-    })
+    let ends = row.figure.and_then(|figure| figure.interval);
+    let ends = [ends.map(|ends| ends.low), ends.map(|ends| ends.high)];
+    ends.into_iter().chain([row.figure.map(|figure| figure.value)]).flatten()
 }
 
 /// The line above a mark: a label and a figure.
 fn label(row: &Row, y: f64, value: f64) -> String {
     let y = y + LABEL - 4.0;
-    text(0.0, y, Anchor::Start, "name", &cut(&row.label, NAME))
-        + &text(1.0, y, Anchor::End, "figure", &shown(value, row.unit))
+    text(0.0, y, START, "name", &cut(&row.label, NAME))
+        + &text(1.0, y, END, "figure", &shown(value, row.unit))
 }
 
 /// The parts of the first screen, each as dots.
@@ -90,7 +90,7 @@ fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture
     let (mut marks, mut y) = (String::new(), top);
     for (name, rows) in blocks {
         if !name.is_empty() {
-            marks += &text(0.0, y + 18.0, Anchor::Start, "axis", name);
+            marks += &text(0.0, y + 18.0, START, "axis", name);
             y += 20.0;
         }
         for row in rows {
@@ -112,15 +112,15 @@ fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture
             y += LABEL + LANE + GAP;
         }
     }
-    let mut body = text(0.0, 14.0, Anchor::Start, "head", title);
-    body += &text(0.0, 32.0, Anchor::Start, "axis", what);
+    let mut body = text(0.0, 14.0, START, "head", title);
+    body += &text(0.0, 32.0, START, "axis", what);
     let unit = rows().next()?.unit;
     for tick in scale.ticks() {
         let at = scale.share(*tick);
         let anchor = match at {
-            0.0..0.05 => Anchor::Start,
-            0.05..0.95 => Anchor::Middle,
-            _ => Anchor::End,
+            0.0..0.05 => START,
+            0.05..0.95 => MIDDLE,
+            _ => END,
         };
         body += &line((at, top), (at, y), "grid");
         body += &text(at, top - 6.0, anchor, "axis", &brief_ticks(*tick, unit));
@@ -166,7 +166,7 @@ fn memory(row: &Row) -> Option<Bar<'_>> {
 fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Picture> {
     let longest = bars.iter().map(|(_, total, sizes)| sizes.iter().sum::<f64>() / total);
     let longest = longest.fold(1.0, f64::max);
-    let (mut body, mut y) = (text(0.0, 14.0, Anchor::Start, "head", title), 20.0);
+    let (mut body, mut y) = (text(0.0, 14.0, START, "head", title), 20.0);
     for (row, total, sizes) in &bars {
         let (mut elements, mut from) = (label(row, y, *total), 0.0);
         for ([class, name], size) in names.iter().zip(sizes) {
@@ -222,6 +222,13 @@ fn without(label: &str, parameter: &str) -> String {
     before.to_owned() + after.find(' ').map_or("", |end| &after[end..])
 }
 
+/// What a row compares, without this parameter.
+fn name_without(row: &Row, parameter: &str) -> String {
+    let sides = [Some(&row.label), row.other.as_ref().map(|other| &other.label)];
+    let sides = sides.into_iter().flatten().map(|label| without(label, parameter));
+    sides.collect::<Vec<_>>().join(" / ")
+}
+
 fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
     const TOP: f64 = 32.0;
     const HEIGHT: f64 = 300.0;
@@ -245,33 +252,28 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
     };
     let figure = if unit == Quantity::Ratio { "Ratio of times" } else { "Time of one operation" };
     let title = format!("{figure} by {what}");
-    let mut body = text(0.0, 14.0, Anchor::Start, "head", &title);
+    let mut body = text(0.0, 14.0, START, "head", &title);
     for ns in times.ticks() {
         body += &line((0.0, down(*ns)), (0.94, down(*ns)), "grid");
-        body += &text(0.0, down(*ns) - 3.0, Anchor::Start, "axis", &brief_ticks(*ns, unit));
+        body += &text(0.0, down(*ns) - 3.0, START, "axis", &brief_ticks(*ns, unit));
     }
     let step = numbers.ticks().len().div_ceil(5);
     let zero = (first > 0.13).then_some(&0.0);
     for number in zero.into_iter().chain(numbers.ticks().iter().step_by(step)) {
         body += &line((across(*number), TOP), (across(*number), bottom), "grid");
-        body += &text(across(*number), bottom + 15.0, Anchor::Middle, "axis", &brief(*number));
+        body += &text(across(*number), bottom + 15.0, MIDDLE, "axis", &brief(*number));
     }
     let ends: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
     let at = |row: &Row| row.figure.map_or(bottom, |figure| down(figure.value));
     let letters = apart(&ends.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [TOP, bottom]);
-    let names = ends.iter().map(|row| {
-        let sides = [Some(&row.label), row.other.as_ref().map(|other| &other.label)];
-        let sides = sides.into_iter().flatten().map(|label| without(label, parameter));
-        sides.collect::<Vec<_>>().join(" / ")
-    });
     let mut legend = Vec::new();
-    for (index, (points, name)) in lines.iter().zip(names).enumerate() {
+    for (index, (points, last)) in lines.iter().zip(ends).enumerate() {
         // Those of a table are the same in every run.
         let mut of_tables = named.into_iter().flat_map(|loads| &loads.lines);
-        let of_table = of_tables.find(|line| line.cases.contains(&ends[index].case));
-        let own = char::from(b'A' + (index % 26) as u8);
-        let (letter, name) = of_table.map_or((own, name), |line| (line.letter, line.label.clone()));
-        let letter = letter.to_string();
+        let (letter, name) = match of_tables.find(|line| line.cases.contains(&last.case)) {
+            Some(line) => (line.letter, line.label.clone()),
+            None => (char::from(b'A' + (index % 26) as u8), name_without(last, parameter)),
+        };
         let places: Vec<(f64, f64)> =
             points.iter().map(|(number, row)| (across(*number), at(row))).collect();
         let mut elements: String =
@@ -284,9 +286,9 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
             elements += &disc((*x, *y), 3.0, "mark", &words);
         }
         elements += &line(places[places.len() - 1], (0.95, letters[index]), "leader");
-        elements += &text(0.96, letters[index] + 4.0, Anchor::Start, "label", &letter);
-        body += &element(&ends[index].label, &format!("row {}", class_of(ends[index])), &elements);
-        legend.push((class_of(ends[index]), format!("{letter} {name}")));
+        elements += &text(0.96, letters[index] + 4.0, START, "label", &letter.to_string());
+        body += &element(&last.label, &format!("row {}", class_of(last)), &elements);
+        legend.push((class_of(last), format!("{letter} {name}")));
     }
     Some(Picture {
         title,

@@ -70,7 +70,7 @@ impl Picture {
         let (mut body, mut height, width) = (self.body.clone(), self.height + 8.0, 400.0);
         for (class, words) in &self.legend {
             height += 16.0;
-            let words = text(0.0, height, Anchor::Start, "label", &cut(words, width));
+            let words = text(0.0, height, START, "label", &cut(words, width));
             body += &group("", class, &words);
         }
         let body = placed(&body, [4.0; 2], [width - 8.0, height + 4.0]);
@@ -96,13 +96,10 @@ pub fn file([title, description]: [&str; 2], [width, height]: [f64; 2], body: &s
     )
 }
 
-/// The part of a text at its position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
-}
+/// The part of a text that is at its position, as an attribute.
+pub const START: &str = "";
+pub const MIDDLE: &str = " text-anchor=\"middle\"";
+pub const END: &str = " text-anchor=\"end\"";
 
 /// Escapes text for SVG and HTML, attributes included.
 pub fn escape(text: &str) -> String {
@@ -123,12 +120,7 @@ fn across(share: f64) -> String {
     format!("{}%", (share * 1e4).round() / 100.0 + 0.0)
 }
 
-pub fn text(share: f64, y: f64, anchor: Anchor, class: &str, text: &str) -> String {
-    let anchor = match anchor {
-        Anchor::Start => "",
-        Anchor::Middle => " text-anchor=\"middle\"",
-        Anchor::End => " text-anchor=\"end\"",
-    };
+pub fn text(share: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
     let (x, y, text) = (across(share), number(y), escape(text));
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>")
 }
@@ -190,7 +182,7 @@ mod tests {
             description: hostile.to_owned(),
             legend: vec![("k", hostile.to_owned())],
             height: f64::NAN,
-            body: text(0.5, f64::INFINITY, Anchor::End, "n", hostile)
+            body: text(0.5, f64::INFINITY, END, "n", hostile)
                 + &group(hostile, "k", &disc((0.1, 2.0), 3.0, "k", hostile)),
         };
         let placed = placed(&picture.body, [1.0; 2], [f64::NAN, 2.0]);

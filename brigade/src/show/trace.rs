@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::page::{Block, Table};
 use super::quantity::{duration, percent, three_digits};
-use super::svg::{Anchor, cut, file, line, placed, rectangle, text};
+use super::svg::{MIDDLE, START, cut, file, line, placed, rectangle, text};
 use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantiles, within};
 
 /// How many hops a picture shows at most.
@@ -151,10 +151,10 @@ impl<'a> View<'a> {
             let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
             if pixels >= 24.0 {
                 let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
-                body += &text(middle, y + LABEL + 17.0, Anchor::Middle, "note", &words);
+                body += &text(middle, y + LABEL + 17.0, MIDDLE, "note", &words);
             }
         };
-        let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, Anchor::Start, "axis", name);
+        let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, START, "axis", name);
         let (mut y, mut labels) = (0.0, String::new());
         for (cpu, turns) in &self.blame.turns {
             let turns = within(turns, &(ends[0]..ends[1]));
@@ -187,8 +187,8 @@ impl<'a> View<'a> {
                            is a gap in which neither sender nor receiver had a CPU.";
         let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
         let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
-        let around = text(0.03, 26.0, Anchor::Start, "head", &title)
-            + &text(0.03, 44.0, Anchor::Start, "axis", &shown);
+        let around =
+            text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
         file([&title, description], [WIDTH, y + STEP + 72.0], &(around + &body))
     }
 
