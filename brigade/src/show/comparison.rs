@@ -42,14 +42,10 @@ fn decides(comparison: &Comparison) -> String {
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
     let counts = verdicts
         .map(|verdict| format!("{}{NO_BREAK_SPACE}{}", comparison.count(verdict), name(&verdict)));
-    let missing = match comparison.not_compared.len() {
-        0 => String::new(),
-        count => format!(", {count} not compared"),
-    };
-    let builds = match sides.iter().any(|side| side.other_binary) {
-        true => " (of these two builds)",
-        false => "",
-    };
+    let missing = comparison.not_compared.len();
+    let missing = if missing > 0 { format!(", {missing} not compared") } else { String::new() };
+    let are_unlike = sides.iter().any(|side| side.other_binary);
+    let builds = if are_unlike { " (of these two builds)" } else { "" };
     let from = match design {
         Design::SideBySide => {
             let rounds = cases.iter().map(|case| case.ratio.count).max().unwrap_or(0);

@@ -14,23 +14,17 @@ use crate::judge::row::Process;
 /// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
     let run = &report.run;
-    let made = match run.command.is_empty() {
-        true => ".\n".to_owned(),
-        false => format!(", made by\n\n{}", indented(&run.command.join(" "))),
-    };
-    format!(
-        "# {}\n\nA run of {}{made}\n{}",
-        escape(&run.name),
-        escape(&run.started_at),
-        blocks(&page(report))
-    )
+    let made = if run.command.is_empty() { "." } else { ", made by" };
+    let made = Block::Paragraph(format!("A run of {}{made}", run.started_at));
+    let mut all = vec![Block::Heading(1, run.name.clone()), made];
+    all.extend((!run.command.is_empty()).then(|| Block::Code(run.command.join(" "))));
+    all.extend(page(report));
+    blocks(&all)
 }
 
 /// Parts of a Markdown page, with a blank line between them.
 pub fn blocks(page: &[Block]) -> String {
-    let shown = page.iter().filter(|block| **block != Block::Plots);
-    let blocks: Vec<String> = shown.map(block).collect();
-    blocks.join("\n").replace(NO_BREAK_SPACE, " ")
+    page.iter().map(block).collect::<Vec<_>>().join("\n").replace(NO_BREAK_SPACE, " ")
 }
 
 fn block(block: &Block) -> String {
@@ -41,30 +35,17 @@ fn block(block: &Block) -> String {
         Block::Paragraph(paragraph) => escape(paragraph) + "\n",
         Block::Items(items) => items.iter().map(|item| format!("- {}\n", escape(item))).collect(),
         Block::Table(table) => table.markdown(escape),
-        Block::Code(code) => indented(code),
-        Block::Plots => String::new(),
+        Block::Code(code) => {
+            terminal::text(code).lines().map(|line| format!("    {line}\n")).collect()
+        }
     }
 }
 
-/// Lines as a Markdown code block.
-pub fn indented(code: &str) -> String {
-    let line = |line: &str| match line {
-        "" => "\n".to_owned(),
-        line => format!("    {line}\n"),
-    };
-    terminal::text(code).lines().map(line).collect()
-}
-
 /// Escapes Markdown, HTML and links.
-pub fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     let text = terminal::line(text);
     let mut escaped = String::with_capacity(text.len());
     let mut before = '\n';
-    // A number before a dot and a space begins an item of a list.
-    let is_item = |at: usize| {
-        let is_number = at > 0 && text[..at].bytes().all(|byte| byte.is_ascii_digit());
-        is_number && text[at + 1..].chars().next().is_none_or(char::is_whitespace)
-    };
     for (index, c) in text.char_indices() {
         match c {
             '&' => escaped.push_str("&amp;"),
@@ -75,7 +56,6 @@ pub fn escape(text: &str) -> String {
             '(' | '[' if before == ']' => escaped.extend(['\\', c]),
             ':' if before == ']' && text.starts_with('[') => escaped.extend(['\\', c]),
             '/' if before == ':' => escaped.extend(['\\', c]),
-            '.' | ')' if is_item(index) => escaped.extend(['\\', c]),
             '.' if text[..index].to_ascii_lowercase().ends_with("www") => escaped.push_str("\\."),
             '@' => escaped.push_str("&#64;"),
             c => escaped.push(c),
@@ -135,7 +115,6 @@ mod tests {
             ("[x]: /y", "[x]\\: /y"),
             ("**a** _b_ `c` ~~d~~", "\\*\\*a\\*\\* \\_b\\_ \\`c\\` \\~\\~d\\~\\~"),
             ("# a", "\\# a"),
-            ("1. a", "1\\. a"),
             ("1.79", "1.79"),
             ("a\nb", "a\\\\u000ab"),
             ("&lt;", "&amp;lt;"),

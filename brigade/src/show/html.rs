@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
-use super::report::below;
+use super::report::{answered, below, tables};
 use super::screen::{answers, machine};
 use super::svg::{Picture, STYLE, escape};
 use super::verdict::{Verdict, verdict};
-use crate::judge::report::Report;
+use crate::judge::report::{Group, Report};
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -26,26 +26,18 @@ pub fn html(report: &Report) -> String {
         ([], [group]) => (group.question.clone(), String::new()),
         _ => (TITLE.to_owned(), first_screen(report)),
     };
-    let mut blocks = below(report);
-    blocks.push(Block::Heading(2, "How to repeat it".to_owned()));
-    blocks.push(Block::Paragraph(format!("A run of {}", run.started_at)));
-    blocks.push(Block::Code(run.command.join(" ")));
+    let mut rest = below(report);
+    rest.push(Block::Heading(2, "How to repeat it".to_owned()));
+    rest.push(Block::Paragraph(format!("A run of {}", run.started_at)));
+    rest.push(Block::Code(run.command.join(" ")));
+    let rest = rest.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
+    let of_rest = |section: &[Block]| {
+        let [Block::Heading(_, heading), blocks @ ..] = section else { return None };
+        Some((slug(heading), heading.clone(), elements(blocks)))
+    };
     let (mut contents, mut main) = (String::new(), String::new());
-    let sections = blocks.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
-    for section in sections {
-        let [Block::Heading(_, heading), rest @ ..] = section else { continue };
-        let elements = |blocks: &[Block]| blocks.iter().map(element).collect::<String>();
-        let mut parts = rest.split(|block| *block == Block::Plots).map(elements);
-        let (before, after) = (parts.next().unwrap_or_default(), parts.collect::<String>());
-        let (id, body) = match report.groups.iter().find(|group| group.question == *heading) {
-            None => (slug(heading), before),
-            Some(group) => {
-                let tables = format!("<details>\n<summary>Tables</summary>\n{after}</details>\n");
-                let name = if group.name.is_empty() { "other" } else { &group.name };
-                (format!("group-{name}"), before + &figures(&plot::group(group)) + &tables)
-            }
-        };
-        let [id, heading] = [&*id, heading].map(escape);
+    for (id, heading, body) in report.groups.iter().map(of_group).chain(rest.filter_map(of_rest)) {
+        let [id, heading] = [id, heading].map(|text| escape(&text));
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
         // The heading may repeat the page's title.
         let hidden = if heading == escape(&title_of_page) { " hidden" } else { "" };
@@ -78,6 +70,18 @@ pub fn html(report: &Report) -> String {
     terminal::text(&page).into_owned()
 }
 
+/// A group's place on the page, its question, and what answers it.
+fn of_group(group: &Group) -> (String, String, String) {
+    let name = if group.name.is_empty() { "other" } else { &group.name };
+    let body = format!(
+        "{}{}<details>\n<summary>Tables</summary>\n{}</details>\n",
+        elements(&answered(group)),
+        figures(&plot::group(group)),
+        elements(&tables(group))
+    );
+    (format!("group-{name}"), group.question.clone(), body)
+}
+
 /// The machine, the verdict, the pictures and the answers.
 fn first_screen(report: &Report) -> String {
     let Verdict { word, is_good, text } = verdict(&report.run);
@@ -105,6 +109,10 @@ pub fn slug(heading: &str) -> String {
     words.join("-")
 }
 
+fn elements(blocks: &[Block]) -> String {
+    blocks.iter().map(element).collect()
+}
+
 fn element(block: &Block) -> String {
     match block {
         Block::Heading(level, heading) => format!("<h{level}>{}</h{level}>\n", escape(heading)),
@@ -119,27 +127,26 @@ fn element(block: &Block) -> String {
             let lines: Vec<String> = text.lines().map(escape).collect();
             format!("<div class=\"scroll\" tabindex=\"0\"><pre>{}</pre></div>\n", lines.join("\n"))
         }
-        Block::Plots => String::new(),
     }
 }
 
 /// A row without a name repeats the one above, since a reader may sort or filter.
 fn table_of(table: &Table) -> String {
     let class = |right: bool| if right { "" } else { " class=\"left\"" };
-    let headings: String = table
-        .columns()
-        .map(|(name, right)| format!("<th scope=\"col\"{}>{}</th>", class(right), escape(name)))
-        .collect();
+    let heading = |(name, right): (&String, &bool)| {
+        format!("<th scope=\"col\"{}>{}</th>", class(*right), escape(name))
+    };
+    let headings: String = table.headings.iter().zip(&table.right).map(heading).collect();
     let mut name = "";
     let mut body = String::new();
-    for row in table.rows() {
+    for row in &table.rows {
         if !row[0].is_empty() {
             name = &row[0];
         }
         let case = escape(name);
-        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{}</th>", escape(name));
-        for (cell, (_, right)) in row.iter().zip(table.columns()).skip(1) {
-            body += &format!("<td{}>{}</td>", class(right), escape(cell));
+        body += &format!("<tr data-case=\"{case}\"><th scope=\"row\">{case}</th>");
+        for (cell, right) in row.iter().zip(&table.right).skip(1) {
+            body += &format!("<td{}>{}</td>", class(*right), escape(cell));
         }
         body += "</tr>\n";
     }

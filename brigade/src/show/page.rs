@@ -31,8 +31,6 @@ pub enum Block {
     Table(Table),
     /// Lines shown verbatim.
     Code(String),
-    /// Where the plots of the group with the heading above go; only HTML has them.
-    Plots,
 }
 
 /// Parts of a page as text, with a blank line before tables, headings and
@@ -40,7 +38,7 @@ pub enum Block {
 pub fn text(page: &[Block]) -> String {
     let mut text = String::new();
     let mut before: Option<&Block> = None;
-    for block in page.iter().filter(|block| **block != Block::Plots) {
+    for block in page {
         let follows = match block {
             Block::Paragraph(_) => matches!(before, Some(Block::Items(_) | Block::Table(_))),
             Block::Heading(..) => true,
@@ -51,11 +49,10 @@ pub fn text(page: &[Block]) -> String {
             text.push('\n');
         }
         text += &match block {
-            Block::Heading(_, text) | Block::Paragraph(text) => lines(&terminal::line(text)),
-            Block::Items(items) => items.iter().map(|text| item(&terminal::line(text))).collect(),
+            Block::Heading(_, text) | Block::Paragraph(text) => lines(text),
+            Block::Items(items) => items.iter().map(|text| item(text)).collect(),
             Block::Table(table) => table.text(),
             Block::Code(code) => code.clone(),
-            Block::Plots => String::new(),
         };
     }
     terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
@@ -64,10 +61,10 @@ pub fn text(page: &[Block]) -> String {
 /// A table of cells of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    headings: Vec<String>,
+    pub headings: Vec<String>,
     /// Whether each column is of figures, which are right-aligned.
-    right: Vec<bool>,
-    rows: Vec<Vec<String>>,
+    pub right: Vec<bool>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
@@ -82,23 +79,10 @@ impl Table {
         }
     }
 
-    /// The headings, and whether their columns are right-aligned.
-    pub fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.headings.iter().map(String::as_str).zip(self.right.iter().copied())
-    }
-
-    pub fn rows(&self) -> &[Vec<String>] {
-        &self.rows
-    }
-
     /// Adds a row, with one cell per column.
     pub fn push(&mut self, row: Vec<String>) {
         debug_assert_eq!(row.len(), self.right.len());
         self.rows.push(row);
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     /// The table as text: aligned columns, one space apart, as wide as their
@@ -169,8 +153,8 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// `text` wrapped at spaces to a terminal's width, except for longer words;
-/// each line ends in a newline.
+/// `text`, escaped and wrapped at spaces to a terminal's width, except for longer words; each line
+/// ends in a newline.
 pub fn lines(text: &str) -> String {
     filled(text, "", "")
 }
@@ -189,9 +173,7 @@ pub fn filled(text: &str, first: &str, others: &str) -> String {
         .word_separator(WordSeparator::AsciiSpace)
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    let text = text
-        .replace(" %", &format!("{NO_BREAK_SPACE}%"))
-        .replace("± ", &format!("±{NO_BREAK_SPACE}"));
+    let text = terminal::line(text).replace(" %", &format!("{NO_BREAK_SPACE}%"));
     textwrap::fill(&text, options).replace(NO_BREAK_SPACE, " ") + "\n"
 }
 
@@ -224,10 +206,8 @@ mod tests {
     fn no_line_breaks_at_a_no_break_space_or_in_a_word() {
         let words = format!("{} 1.79{NO_BREAK_SPACE}µs", "x".repeat(COLUMNS - 6));
         assert_eq!(item(&words).lines().last(), Some("  1.79 µs"));
-        assert_eq!(
-            lines(&format!("{} ± 51 %", "x".repeat(COLUMNS - 5))).lines().last(),
-            Some("± 51 %")
-        );
+        let percent = format!("{} 51 %", "x".repeat(COLUMNS - 4));
+        assert_eq!(lines(&percent).lines().last(), Some("51 %"));
         assert_eq!(lines(&format!("a {} b", "x-".repeat(COLUMNS))).lines().count(), 3);
     }
 }

@@ -19,17 +19,15 @@ impl Unit {
     /// The unit in which a value, of either sign, has at most three digits before the decimal point
     /// (bytes: is below 1024), or else the largest.
     pub fn of(value: f64, quantity: Quantity) -> Self {
-        let (most, units): (f64, &[_]) = match quantity {
-            Quantity::Nanoseconds => (999.5, &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]),
-            Quantity::Bytes => (
-                1023.5,
-                &[("B", 1.0), ("KiB", 1024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)],
-            ),
-            Quantity::Ratio => (f64::INFINITY, &[("", 1.0)]),
+        let (step, symbols): (f64, &[_]) = match quantity {
+            Quantity::Nanoseconds => (1000.0, &["ns", "µs", "ms", "s"]),
+            Quantity::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB"]),
+            Quantity::Ratio => (1.0, &[""]),
         };
-        let fits = |(_, size): &&(_, f64)| (value / size).abs() < most;
-        let (symbol, size) = units.iter().find(fits).or(units.last()).copied().unwrap_or(("", 1.0));
-        Self { symbol, size }
+        let size = |at: usize| step.powi(at as i32);
+        let fits = |at: &usize| (value / size(*at)).abs() < step - 0.5;
+        let at = (0..symbols.len()).find(fits).unwrap_or(symbols.len() - 1);
+        Self { symbol: symbols[at], size: size(at) }
     }
 
     /// `value` in this unit, without its symbol.

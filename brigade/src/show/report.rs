@@ -31,14 +31,17 @@ pub fn page(report: &Report) -> Vec<Block> {
     let answers = answers(report);
     page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
     page.extend(report.screen.iter().flat_map(part));
+    for group in &report.groups {
+        page.push(Block::Heading(2, group.question.clone()));
+        page.extend([answered(group), tables(group)].concat());
+    }
     page.extend(below(report));
     page
 }
 
-/// The groups, the notes and the run's facts.
+/// How to read the groups, the notes and the run's facts.
 pub fn below(report: &Report) -> Vec<Block> {
-    let mut page: Vec<Block> = report.groups.iter().flat_map(group).collect();
-    page.push(Block::Heading(2, "How to read the tables".to_owned()));
+    let mut page = vec![Block::Heading(2, "How to read the tables".to_owned())];
     page.extend([LEGEND, LEGEND_OF_PARTS].map(|text| Block::Paragraph(text.to_owned())));
     let notes = notes(report);
     if !notes.is_empty() {
@@ -67,17 +70,18 @@ fn part(part: &Part) -> Vec<Block> {
     vec![Block::Heading(2, part.heading.clone()), Block::Table(table)]
 }
 
-/// A group's question and its tables.
-fn group(group: &Group) -> Vec<Block> {
+/// What answers a group's question.
+pub fn answered(group: &Group) -> Vec<Block> {
+    let answers = group_answers(group).into_iter().map(Block::Paragraph);
+    let loads = group.loads.as_ref().map(|loads| Block::Table(loads_table(loads)));
+    answers.chain(loads).chain(group.note.clone().map(Block::Paragraph)).collect()
+}
+
+/// A group's tables.
+pub fn tables(group: &Group) -> Vec<Block> {
     let tables =
         [times(group), comparisons(group), predictions(group), parts(group), memory(group)];
-    let mut page = vec![Block::Heading(2, group.question.clone())];
-    page.extend(group_answers(group).into_iter().map(Block::Paragraph));
-    page.extend(group.loads.as_ref().map(|loads| Block::Table(loads_table(loads))));
-    page.extend(group.note.clone().map(Block::Paragraph));
-    page.push(Block::Plots);
-    page.extend(tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table));
-    page
+    tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table).collect()
 }
 
 /// The figures of a group's cases; more percentiles if the group asks for them.
@@ -231,10 +235,8 @@ fn extent(run: &RunSummary) -> String {
     let planned = progress.planned.map_or(String::new(), |planned| format!(" of {planned}"));
     let what =
         progress.side.as_ref().map_or(String::new(), |side| format!(", {side} of a comparison"));
-    let command = match run.command.is_empty() {
-        true => String::new(),
-        false => format!(": {}", run.command.join(" ")),
-    };
+    let command = run.command.join(" ");
+    let command = if command.is_empty() { command } else { format!(": {command}") };
     format!(
         "{} invocations, {}{planned} rounds{what}, seed {}, Brigade {}{command}",
         progress.ended, progress.rounds, run.seed, run.version

@@ -37,10 +37,7 @@ const STRIP: usize = 20;
 
 /// Text in a colour of the terminal, if it has `colours`.
 fn paint(colours: bool, code: &str, text: &str) -> String {
-    match colours && code != "0" {
-        true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-        false => text.to_owned(),
-    }
+    if colours && code != "0" { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// The screen of a run whose records are in `folder`. Text from records and the manifest is escaped
@@ -49,7 +46,7 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
     let end = format!("{next_run}\n{}", end(report, folder));
     let is_running = report.run.progress.seconds_left.is_some();
-    let shown = |answer: String| lines(&terminal::line(&answer));
+    let shown = |answer: String| lines(&answer);
     let is_question = report.screen.is_empty() || report.groups.len() == 1;
     let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
     let answers = asked.chain(report.answers.iter().map(answer)).map(shown);
@@ -69,12 +66,10 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
         text.extend(report.screen.iter().map(|part| of_part(part, colours)));
     }
     let mut below = not_measured(report);
-    let used = (text.clone() + &end + &below).lines().count() + 1;
-    let mut room = MOST_LINES.saturating_sub(used);
-    for line in answers {
-        if let Some(left) = room.checked_sub(line.lines().count()) {
-            room = left;
-            below += &line;
+    for answer in answers {
+        // One more line separates them from the rows.
+        if (text.clone() + &below + &answer + &end).lines().count() < MOST_LINES {
+            below += &answer;
         }
     }
     if !below.is_empty() || !next_run.is_empty() {
@@ -86,13 +81,13 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
 fn head(report: &Report, colours: bool) -> String {
     let run = &report.run;
     let Verdict { word, is_good, text } = verdict(run);
-    let machine = lines(&terminal::line(&format!("brigade: {}", machine(run))));
-    let verdict = lines(&terminal::line(&format!("{word}: {text}")));
+    let machine = lines(&format!("brigade: {}", machine(run)));
+    let verdict = lines(&format!("{word}: {text}"));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let colour = if is_good { "1;32" } else { "1;33" };
     let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
         [] => String::new(),
-        facts => lines(&terminal::line(&format!("inherited: {}", facts.join("; ")))),
+        facts => lines(&format!("inherited: {}", facts.join("; "))),
     };
     let rounds = rounds(&run.progress);
     format!("{machine}{rounds}\n{}{rest}{inherited}", paint(colours, colour, word))
@@ -145,7 +140,7 @@ fn not_measured(report: &Report) -> String {
         1 => String::new(),
         all => format!("; {} more (brigade report --full)", all - 1),
     };
-    lines(&terminal::line(&format!("not measured: {case}: {reason}{more}")))
+    lines(&format!("not measured: {case}: {reason}{more}"))
 }
 
 /// A part: a heading with its axis, and its blocks of rows.
@@ -172,13 +167,13 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     }
     let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
-    let note = group.note.as_ref().map_or(String::new(), |note| lines(&terminal::line(note)));
+    let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
     let mut table = match &group.loads {
         Some(loads) => loads_table(loads).text(),
         None if group.parts => parts_on_screen(group).text(),
         None => String::new(),
     };
-    let question = lines(&terminal::line(&group.question));
+    let question = lines(&group.question);
     let whole = format!("\n{question}\n{table}\n{note}");
     let fits = whole.lines().count() <= room;
     if group.loads.is_some() && fits {
@@ -282,8 +277,7 @@ fn end(report: &Report, folder: &str) -> String {
             format!("next: brigade run --resume {folder}\n")
         }
         Some(NextRun { group, question, seconds }) => {
-            let text = format!("next: brigade run {group} ({} min): {question}", clock(*seconds));
-            lines(&terminal::line(&text))
+            lines(&format!("next: brigade run {group} ({} min): {question}", clock(*seconds)))
         }
         None => String::new(),
     };

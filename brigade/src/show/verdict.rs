@@ -35,28 +35,18 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         return Verdict { word: "QUIET", is_good: true, text };
     }
     let advice = if is_fit(Some(lost)) { "Quote with care" } else { "Do not quote these figures" };
-    let largest = causes(&lost).into_iter().next();
-    let (_, word, text) = largest.unwrap_or((share, "DISTURBED", percent(share)));
-    Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
-}
-
-/// What kept tasks from running, the largest first: its share of the CPU time available to them, in
-/// a word and in words.
-fn causes(lost: &LostTime) -> Vec<(f64, &'static str, String)> {
     let others = lost.others.filter(|share| *share > lost.resolution).unwrap_or(0.0);
-    let shares = [
+    let mut causes = [
         (others, "BUSY", "other programs used {} of the CPU"),
         (lost.stolen.unwrap_or(0.0), "STOLEN", "the hypervisor took {} of the time"),
         (lost.throttled, "THROTTLED", "a CPU quota took {} of the time"),
         (lost.stopped, "STOPPED", "signals stopped it for {} of the time"),
         (lost.unexplained, "DISTURBED", "{} of the time is unexplained"),
     ];
-    let shares = shares.into_iter().filter(|(share, ..)| *share > NOTABLE / 4.0);
-    let text = |text: &str, share| text.replacen("{}", &percent(share), 1);
-    let mut causes: Vec<_> =
-        shares.map(|(share, word, words)| (share, word, text(words, share))).collect();
     causes.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    causes
+    let [(largest, word, words), ..] = causes;
+    let text = words.replacen("{}", &percent(largest), 1);
+    Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
 }
 
 /// How far the figures of the next run will be from these.
