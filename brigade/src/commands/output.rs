@@ -9,6 +9,7 @@ use anyhow::Context;
 pub use harness::program::{print, print_coloured};
 use harness::terminal;
 use serde::Serialize;
+use terminal_size::{Height, terminal_size_of};
 
 use crate::store::results::SavedRun;
 
@@ -72,16 +73,8 @@ fn show(text: &str) {
 
 /// The height of the terminal on standard error; `None` without one that can move its cursor.
 fn lines_of_terminal() -> Option<usize> {
-    if !io::stderr().is_terminal() || is_dumb() {
-        return None;
-    }
-    // SAFETY: all zero bytes are a `winsize`, and `ioctl` writes one.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &raw mut size);
-        size
-    };
-    Some(if size.ws_row > 1 { size.ws_row.into() } else { 24 })
+    let height = || terminal_size_of(io::stderr()).map_or(24, |(_, Height(rows))| rows.into());
+    (io::stderr().is_terminal() && !is_dumb()).then(height)
 }
 
 /// A value as a line of JSON.

@@ -1,6 +1,7 @@
 //! `brigade report`: shows a saved run. Every other command that shows one makes its report here.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -107,9 +108,7 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let ended: Vec<_> = invocations.iter().filter(|invocation| !invocation.interrupted).collect();
     let ran = |case: &String| {
         let of_case = ended.iter().filter(|invocation| invocation.case == *case);
-        let mut rounds: Vec<u32> = of_case.map(|invocation| invocation.round).collect();
-        rounds.dedup();
-        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
+        of_case.map(|invocation| invocation.round).collect::<BTreeSet<u32>>().len() as u32
     };
     let mut schedule = Schedule::of(description, invocations);
     RunProgress {
@@ -150,7 +149,6 @@ pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
         let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
         rows.filter(|row| row.figure.is_some()).count()
     };
-    let reports = reports_here(manifest).take(6).map(|report| (figures(&report), report));
-    let fullest = reports.min_by_key(|(count, _)| Reverse(*count));
-    fullest.filter(|(count, _)| *count > 0).map(|(_, report)| report)
+    let reports = reports_here(manifest).take(6).filter(|report| figures(report) > 0);
+    reports.min_by_key(|report| Reverse(figures(report)))
 }
