@@ -129,8 +129,7 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         Some(folder) => of_run(report_of(manifest, folder)?),
     };
     found.with_context(|| {
-        let cases = manifest.impact.values().map(|cases| cases.join("' '"));
-        let cases = cases.collect::<Vec<_>>().join("' '");
-        format!("measure what a switch costs here first: brigade run '{cases}'")
+        let cases: Vec<&str> = manifest.impact.values().flatten().map(String::as_str).collect();
+        format!("measure what a switch costs here first: brigade run '{}'", cases.join("' '"))
     })
 }

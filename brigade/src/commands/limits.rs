@@ -1,15 +1,16 @@
 //! `brigade limits`: predicts how many tasks of each kind fit and which limit to raise.
 
 use clap::ValueEnum as _;
-use harness::limits::{Forecast, Kind, Need, Resource, admit, in_force};
+use harness::limits::{Forecast, Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
+use serde_json::json;
 
 use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
 use crate::commands::report::fullest_here;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
-use crate::show::limits::{KindForecast, LimitsReport, connections, page};
+use crate::show::limits::{connections, of_kind, of_kinds};
 
 /// Runs `brigade limits`.
 ///
@@ -17,29 +18,24 @@ use crate::show::limits::{KindForecast, LimitsReport, connections, page};
 /// If standard output cannot be written.
 pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
+    let forecast = |kind| Forecast::new(kind, flags.tasks, &limits);
     let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
-    // The same words as a program's refusal.
-    let refusal = |kind: &Kind| {
-        let refusal = admit(&Need::new(*kind, flags.tasks?), &limits).err()?;
-        Some(if flags.kind.is_some() { refusal.to_string() } else { format!("{kind}: {refusal}") })
+    let kinds: Vec<Forecast> = kinds.into_iter().map(forecast).collect();
+    let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
+    let answer = |tasks| {
+        let sides = [Kind::ThreadTcp, Kind::TokioTcp].map(forecast);
+        connections(tasks, &sides, fullest_here(manifest).as_ref())
     };
-    let refusals: Vec<String> = kinds.iter().filter_map(refusal).collect();
-    let (all, none_fit) = (kinds.len(), refusals.len() == kinds.len());
-    let forecast = |kind| KindForecast {
-        kind,
-        forecast: Forecast::new(&Need::new(kind, 0), limits.clone(), flags.tasks),
-        memory_bytes: flags.tasks.map(|tasks| Need::new(kind, tasks).of(Resource::Memory)),
-    };
-    let kinds = kinds.into_iter().map(forecast).collect();
-    let report = LimitsReport { tasks: flags.tasks, kinds };
-    let answer = || match (flags.tasks, all) {
-        (None, _) | (_, 1) => Vec::new(),
-        (Some(tasks), _) => connections(tasks, &report.kinds, fullest_here(manifest).as_ref()),
-    };
-    output::print(&if flags.json { output::json(&report)? } else { page(&report, answer()) })?;
-    // The table of all kinds already shows which fit.
-    if all == 1 || flags.json {
-        refusals.iter().for_each(|refusal| output::warn(refusal));
+    output::print(&match &kinds[..] {
+        _ if flags.json => output::json(&json!({ "tasks": flags.tasks, "kinds": kinds }))?,
+        [kind] => of_kind(kind, flags.tasks),
+        _ => of_kinds(&kinds, flags.tasks, flags.tasks.map_or_else(Vec::new, answer)),
+    })?;
+    if let (Some(kind), Some(tasks)) = (flags.kind, flags.tasks)
+        && let Err(refusal) = admit(&Need::new(kind, tasks), &limits)
+    {
+        // The same words as a program's.
+        output::warn(&refusal.to_string());
     }
     Ok(if none_fit { Exit::Limit } else { Exit::Done })
 }

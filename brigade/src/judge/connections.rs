@@ -23,21 +23,10 @@ pub struct Pair<'a> {
     pub ratio: Estimate,
 }
 
-/// Which of the two to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Not even as many async tasks fit.
-    Neither,
-    /// Fewer threads fit.
-    OnlyAsync,
-    /// Both fit, but threads take too much memory or time.
-    Async,
-    Either,
-}
-
-/// A choice and its reasons.
+/// Which of the two to use if both fit, and the reasons.
 pub struct Decision<'a> {
-    pub choice: Choice,
+    /// Whether threads take too much memory or time.
+    pub is_for_async: bool,
     pub by_time: Option<Pair<'a>>,
     pub by_memory: Option<Pair<'a>>,
     /// The share of the available memory that the threads need.
@@ -59,36 +48,26 @@ pub fn pairs(report: &Report) -> Vec<Pair<'_>> {
     pairs.collect()
 }
 
-/// Decides between so many threads and async tasks.
-pub fn decide<'a>(
-    tasks: u64,
-    threads: &Forecast,
-    async_tasks: &Forecast,
-    pairs: &[Pair<'a>],
-) -> Decision<'a> {
+/// Decides between so many threads, which fit, and async tasks.
+pub fn decide<'a>(tasks: u64, threads: &Forecast, pairs: &[Pair<'a>]) -> Decision<'a> {
     let of_unit = |unit| pairs.iter().copied().filter(move |pair| pair.thread.unit == unit);
     let by_memory = of_unit(Quantity::Bytes).next();
     // A request says more than a hop, and the last hop is one over pipes.
-    let rank = |pair: &Pair| ["request", "hop"].map(|name| pair.thread.operation == name);
+    let ranks = ["hop", "request"];
+    let rank = |pair: &Pair| ranks.iter().position(|name| pair.thread.operation == *name);
     let by_time = of_unit(Quantity::Nanoseconds).max_by_key(rank);
-    let available = threads.limits.iter().filter(|line| line.limit.name == "MemAvailable");
-    let available = available.filter_map(|line| line.limit.value).min();
+    let available = threads.limits.iter().find(|line| line.limit.name == "MemAvailable");
+    let available = available.and_then(|line| line.limit.value);
     let memory = by_memory.and_then(|pair| Some(pair.thread.figure?.value * tasks as f64));
     let share = memory.zip(available).map(|(bytes, all)| bytes / all as f64);
     let is_slow = |pair: Pair| pair.ratio.interval.is_some_and(|ends| ends.low > TOO_LONG);
-    let fit = |forecast: &Forecast| forecast.fits.is_none_or(|fits| fits >= tasks);
-    let choice = match (fit(threads), fit(async_tasks)) {
-        (_, false) => Choice::Neither,
-        (false, true) => Choice::OnlyAsync,
-        _ if share > Some(TOO_MUCH) || by_time.is_some_and(is_slow) => Choice::Async,
-        _ => Choice::Either,
-    };
-    Decision { choice, by_time, by_memory, share }
+    let is_for_async = share.is_some_and(|share| share > TOO_MUCH) || by_time.is_some_and(is_slow);
+    Decision { is_for_async, by_time, by_memory, share }
 }
 
 #[cfg(test)]
 mod tests {
-    use harness::limits::{Kind, Limit, Need, Resource};
+    use harness::limits::{Kind, Limit, Resource};
 
     use super::*;
     use crate::judge::statistics::Interval;
@@ -96,30 +75,29 @@ mod tests {
     #[test]
     fn threads_lose_if_they_do_not_fit_fill_the_memory_or_take_long() {
         for (bytes, times, limit, expected) in [
-            (10_000.0, 1.2, None, Choice::Either),
-            (10_000.0, 1.6, None, Choice::Async),
-            (300_000.0, 1.2, None, Choice::Async),
-            (10_000.0, 1.2, Some(999), Choice::OnlyAsync),
+            (10_000.0, 1.2, None, [true, false]),
+            (10_000.0, 1.6, None, [true, true]),
+            (300_000.0, 1.2, None, [true, true]),
+            (10_000.0, 1.2, Some(999), [false, false]),
         ] {
-            let row = |unit, value| {
-                let operation = "request".to_owned();
+            let row = |unit, operation: &str, value| {
+                let operation = operation.to_owned();
                 Row { unit, operation, figure: Estimate::of(&[value]), ..Row::default() }
             };
-            let rows = [row(Quantity::Bytes, bytes), row(Quantity::Nanoseconds, times)];
+            let memory = row(Quantity::Bytes, "task", bytes);
+            let rows = [memory, row(Quantity::Nanoseconds, "request", times)];
             let interval = Some(Interval { low: times * 0.99, high: times * 1.01 });
             let ratio = Estimate { value: times, interval, count: 9 };
             let pairs =
                 rows.each_ref().map(|row| Pair { what: [""; 2], task: row, thread: row, ratio });
-            let forecast = |kind, threads| {
-                let limits = [
-                    Limit::new(Resource::Memory, "MemAvailable", Some(1_000_000_000)),
-                    Limit::new(Resource::Threads, "pids", threads),
-                ];
-                Forecast::new(&Need::new(kind, 0), limits.into(), Some(1000))
-            };
-            let (threads, tasks) = (forecast(Kind::Thread, limit), forecast(Kind::Tokio, None));
-            let found = decide(1000, &threads, &tasks, &pairs);
-            assert_eq!(found.choice, expected, "{bytes} {times}");
+            let limits = [
+                Limit::new(Resource::Memory, "MemAvailable", Some(1_000_000_000)),
+                Limit::new(Resource::Threads, "pids", limit),
+            ];
+            let threads = Forecast::new(Kind::Thread, Some(1000), &limits);
+            let found = decide(1000, &threads, &pairs);
+            let seen = [threads.allows(1000), found.is_for_async];
+            assert_eq!(seen, expected, "{bytes} {times}");
         }
     }
 }

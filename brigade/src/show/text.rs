@@ -54,7 +54,7 @@ fn activity(used: &Used) -> String {
     let switches = brief((voluntary + involuntary) as f64 * 1e9 / *wall_ns as f64);
     let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
     let at_least = if *at_least { "at least " } else { "" };
-    let (wall, cpu) = (duration(*wall_ns as f64), duration(*cpu_ns as f64));
+    let [wall, cpu] = [wall_ns, cpu_ns].map(|ns| duration(*ns as f64));
     format!(
         "In {wall} it used {cpu} of CPU time and made {at_least}{switches} switches per second, with \
          at most {threads} at once."

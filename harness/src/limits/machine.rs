@@ -1,21 +1,66 @@
-//! Reads the limits of this machine, and their current use. What cannot be read is unknown: it
-//! refuses nothing, but may still apply.
+//! The limits of this machine, and their current use. What cannot be read is unknown: it refuses
+//! nothing, but may still apply.
+//!
+//! A new limit is a row in [`in_force`], and a [`Resource`] if it counts something new: nothing
+//! outside this file.
 
 use std::ptr;
 
+use clap::ValueEnum;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use crate::control_groups::{self, Group, is_first_namespace};
+use Resource::{
+    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
+};
+
+use crate::control_groups::{self, Group, NO_LIMIT, is_first_namespace};
 use crate::inherited::Scheduling;
 use crate::system_files::{SystemFiles, field, kib_field};
+use crate::words::description;
 
-/// One limit on a resource of the type `R`, as it applies to this process.
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// Open files
+    Files,
+    /// Threads
+    Threads,
+    /// Memory maps
+    Maps,
+    /// Bytes of memory
+    Memory,
+    /// Bytes of address space
+    AddressSpace,
+    /// Bytes of private memory
+    Data,
+    /// Bytes of locked memory
+    LockedMemory,
+    /// Epoll watches
+    EpollWatches,
+    /// io_uring rings
+    Rings,
+    /// Ports
+    Ports,
+}
+
+/// The number of resources.
+pub(super) const RESOURCES: usize = Ports as usize + 1;
+
+impl Resource {
+    /// Whether its unit is bytes.
+    pub fn is_bytes(self) -> bool {
+        description(&self).starts_with("bytes")
+    }
+}
+
+/// One limit on a resource, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Limit<R> {
+pub struct Limit {
     /// The resource that it counts.
-    pub resource: R,
+    pub resource: Resource,
     /// Its name, as administrators know it: a setting, a resource limit, or a file.
     pub name: String,
     /// Its value; `null` if there is none, or it is unknown.
@@ -34,35 +79,23 @@ pub struct Limit<R> {
     pub caveat: Option<String>,
 }
 
-impl<R> Limit<R> {
+impl Limit {
     /// An unused limit that no command raises.
-    pub fn new(resource: R, name: &str, value: Option<u64>) -> Self {
+    pub fn new(resource: Resource, name: &str, value: Option<u64>) -> Self {
         let (name, most) = (name.to_owned(), u64::MAX);
         let (unknown, caveat) = (None, None);
         Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
     }
 
     /// One of this value with so much in use, as far as both can be read.
-    pub(super) fn read(
-        resource: R,
-        name: &str,
-        value: Read<Option<u64>>,
-        in_use: Read<u64>,
-    ) -> Self {
+    fn read(resource: Resource, name: &str, value: Read, in_use: Read) -> Self {
         match value.and_then(|value| Ok((value, in_use?))) {
             Err(file) => Self { unknown: Some(file), ..Self::new(resource, name, None) },
-            Ok((value, in_use)) => Self { in_use, ..Self::new(resource, name, value) },
+            Ok((value, in_use)) => {
+                let value = Some(value).filter(|value| *value < NO_LIMIT);
+                Self { in_use, ..Self::new(resource, name, value) }
+            }
         }
-    }
-
-    /// Sets the largest possible value.
-    pub(super) fn up_to(self, most: u64) -> Self {
-        Self { most, ..self }
-    }
-
-    /// Sets why it does not apply, if that is the case.
-    pub(super) fn unless(self, exempt: Option<&'static str>) -> Self {
-        Self { exempt, ..self }
     }
 
     /// The amount left; `None` if it does not apply.
@@ -72,21 +105,67 @@ impl<R> Limit<R> {
     }
 
     /// The command that allows `amount` more than is in use; `None` if no command can.
-    pub fn command_for(&self, amount: u64) -> Option<String> {
+    pub(super) fn command_for(&self, amount: u64) -> Option<String> {
         let enough = amount.saturating_add(self.in_use);
         let command = self.raise.as_ref().filter(|_| enough <= self.most)?;
         Some(command.replace("{}", &enough.to_string()))
     }
 }
 
+/// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
+const MOST_THREADS: u64 = 0x3fff_ffff;
+/// The largest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
+const MOST_IDS: u64 = 1 << 22;
+/// The largest `vm.max_map_count`, an `int`.
+const MOST_MAPS: u64 = i32::MAX as u64;
+
+/// Every limit that tasks can reach, as it applies to this process on the machine in `files`, one a
+/// row: what it counts, its name, how much of it is in use, and why it does not apply. What other
+/// processes of the user hold of locked memory and epoll watches is not visible.
+pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
+    let m = &Machine::new(files);
+    let status = |name| m.read(STATUS, |text| kib_field(text, name));
+    let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
+    // Reading the folder opens one more.
+    let open_files = (files.names("proc/self/fd").len() as u64).saturating_sub(1);
+    let maps = m.read("proc/self/maps", |maps| Some(maps.lines().count() as u64));
+    let memory = m.read("proc/meminfo", |text| kib_field(text, "MemAvailable"));
+    let ports = m.read("proc/sys/net/ipv4/ip_local_port_range", |range| {
+        // Of the connections to one server here, which has one of them.
+        let (first, last) = range.trim().split_once('\t')?;
+        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
+    });
+    let mut rows = vec![
+        Limit { most: MOST_THREADS, ..m.setting(Threads, "kernel.threads-max", m.threads()) },
+        m.setting(Files, "fs.nr_open", Ok(open_files)),
+        Limit { exempt: admin, ..m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr")) },
+        m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], Ok(open_files)),
+        m.ids(),
+        m.processes_of_user(),
+        Limit { most: MOST_MAPS, ..m.setting(Maps, "vm.max_map_count", maps) },
+        Limit::read(Memory, "MemAvailable", memory, Ok(0)),
+        m.rlimit(AddressSpace, ["RLIMIT_AS", "Max address space"], status("VmSize")),
+        m.rlimit(Data, ["RLIMIT_DATA", "Max data size"], status("VmData")),
+        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0)),
+        m.locked_memory(),
+        Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
+    ];
+    rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
+    rows.extend(m.of_groups(Threads, "pids"));
+    rows.extend(m.of_groups(Memory, "memory"));
+    rows
+}
+
+const STATUS: &str = "proc/self/status";
+
 /// Ids below this are assigned only until they first wrap around (`RESERVED_PIDS`).
 const RESERVED_IDS: u64 = 300;
 
 /// What a file says, or the file, if it cannot be read.
-pub(super) type Read<T> = Result<T, String>;
+type Read = Result<u64, String>;
 
 /// Capability to administer the machine (`CAP_SYS_ADMIN`), by its number in `linux/capability.h`.
-pub(super) const ADMIN: u32 = 21;
+const ADMIN: u32 = 21;
 /// Capability to exceed resource limits (`CAP_SYS_RESOURCE`).
 const RESOURCE: u32 = 24;
 /// Capability to lock memory (`CAP_IPC_LOCK`).
@@ -100,7 +179,7 @@ pub fn raise_soft_file_limit() {
 }
 
 /// The machine, and this process's privileges.
-pub(super) struct Machine<'a> {
+struct Machine<'a> {
     files: &'a SystemFiles,
     /// The real user id in this namespace.
     user: Option<u64>,
@@ -112,8 +191,8 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(files: &'a SystemFiles) -> Self {
-        let status = files.text("proc/self/status").unwrap_or_default();
+    fn new(files: &'a SystemFiles) -> Self {
+        let status = files.text(STATUS).unwrap_or_default();
         let map = files.text("proc/self/uid_map").unwrap_or_default();
         let user = real_user(&status);
         // First id inside, first outside, count. The initial namespace maps every id to itself.
@@ -126,57 +205,46 @@ impl<'a> Machine<'a> {
         Self { files, user, is_root, capabilities: effective.unwrap_or(0) }
     }
 
-    pub(super) fn has(&self, capability: u32) -> bool {
+    fn has(&self, capability: u32) -> bool {
         self.capabilities & (1 << capability) != 0
     }
 
-    /// The whole of a file.
-    pub(super) fn text(&self, path: &str) -> Read<String> {
-        self.files.text(path).ok_or_else(|| format!("/{path}"))
+    /// The number that `find` finds in a file.
+    fn read(&self, path: &str, find: impl FnOnce(&str) -> Option<u64>) -> Read {
+        self.files.text(path).as_deref().and_then(find).ok_or_else(|| format!("/{path}"))
     }
 
     /// The number at the start of a file.
-    pub(super) fn number(&self, path: &str) -> Read<u64> {
-        self.files.number(path).ok_or_else(|| format!("/{path}"))
+    fn number(&self, path: &str) -> Read {
+        self.read(path, |text| text.split_whitespace().next()?.parse().ok())
     }
 
     /// A kernel setting, which `sysctl` raises.
-    pub(super) fn setting<R>(&self, resource: R, name: &str, in_use: Read<u64>) -> Limit<R> {
+    fn setting(&self, resource: Resource, name: &str, in_use: Read) -> Limit {
         let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")));
         let raise = Some(format!("sudo sysctl {name}={{}}"));
-        Limit { raise, ..Limit::read(resource, name, value.map(Some), in_use) }
+        Limit { raise, ..Limit::read(resource, name, value, in_use) }
     }
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
     /// line in `/proc/self/limits`. Of files it is the hard one: programs raise the soft one to it.
-    pub(super) fn rlimit<R>(&self, resource: R, names: [&str; 2], in_use: Read<u64>) -> Limit<R> {
-        let [name, title] = names;
-        let value = |text: &str| {
+    fn rlimit(&self, resource: Resource, [name, title]: [&str; 2], in_use: Read) -> Limit {
+        let value = self.read("proc/self/limits", |text| {
             let line = text.lines().find_map(|line| line.strip_prefix(title))?;
             match line.split_whitespace().nth(usize::from(name == "RLIMIT_NOFILE"))? {
-                "unlimited" => Some(None),
-                number => Some(Some(number.parse().ok()?)),
+                "unlimited" => Some(NO_LIMIT),
+                number => number.parse().ok(),
             }
-        };
-        let file = "proc/self/limits";
-        let value = self.text(file).and_then(|text| value(&text).ok_or_else(|| format!("/{file}")));
+        });
         let option = name.trim_start_matches("RLIMIT_").to_lowercase();
         let raise = Some(format!("sudo prlimit --pid $$ --{option}={{}}:{{}}"));
         Limit { raise, ..Limit::read(resource, name, value, in_use) }
     }
 
     /// The limits on threads or memory of this process's control groups.
-    pub(super) fn of_groups<R: Copy>(&self, resource: R, controller: &str) -> Vec<Limit<R>> {
-        let is_memory = controller == "memory";
-        let groups = match control_groups::all_of_process(self.files, controller) {
-            Ok(groups) => groups,
-            Err(why) => {
-                let file = if is_memory { "memory.max" } else { "pids.max" };
-                return vec![Limit::read(resource, file, Err(why), Ok(0))];
-            }
-        };
+    fn of_groups(&self, resource: Resource, controller: &str) -> Vec<Limit> {
         let limit = |group: Group| {
-            let (file, in_use) = if is_memory {
+            let (file, in_use) = if resource == Memory {
                 // The kernel drops file pages first.
                 let held = group.memory_bytes(self.files).unwrap_or(0);
                 let in_use = held.saturating_sub(group.droppable_bytes(self.files));
@@ -184,100 +252,93 @@ impl<'a> Machine<'a> {
             } else {
                 ("pids.max", self.files.number(&group.path("pids.current")).unwrap_or(0))
             };
-            let most = control_groups::limit(&group.text(self.files, file)?)?;
-            let value = Some(most).filter(|most| *most < control_groups::NO_LIMIT);
+            let value = control_groups::limit(&group.text(self.files, file)?)?;
             let path = format!("/{}", group.path(file));
             let raise = Some(format!("echo {{}} | sudo tee {path}"));
-            Some(Limit { in_use, raise, ..Limit::new(resource, &path, value) })
+            Some(Limit { raise, ..Limit::read(resource, &path, Ok(value), Ok(in_use)) })
         };
-        groups.into_iter().filter_map(limit).collect()
+        match control_groups::all_of_process(self.files, controller) {
+            Ok(groups) => groups.into_iter().filter_map(limit).collect(),
+            Err(why) => {
+                vec![Limit::read(resource, &format!("{controller}.max"), Err(why), Ok(0))]
+            }
+        }
     }
 
-    /// The bytes in a line of a file.
-    pub(super) fn kib(&self, path: &str, name: &str) -> Read<u64> {
-        kib_field(&self.text(path)?, name).ok_or_else(|| format!("/{path}"))
+    /// Threads of the whole machine: the number after the slash of `0.00 0.01 0.05 2/345 6789`.
+    fn threads(&self) -> Read {
+        self.read("proc/loadavg", |text| text.split([' ', '/']).nth(4)?.parse().ok())
     }
 
-    /// The open descriptors of this process; reading the folder opens one more.
-    pub(super) fn open_files(&self) -> Read<u64> {
-        Ok((self.files.names("proc/self/fd").len() as u64).saturating_sub(1))
-    }
-
-    /// Threads of the whole machine: the second number of `0.00 0.01 0.05 2/345 6789`.
-    pub(super) fn threads(&self) -> Read<u64> {
-        let loadavg = self.text("proc/loadavg")?;
-        let all = || loadavg.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok();
-        all().ok_or("/proc/loadavg".into())
+    /// The folders of processes.
+    fn processes(&self) -> impl Iterator<Item = String> {
+        let names = self.files.names("proc").into_iter();
+        names.filter(|name| name.parse::<u64>().is_ok())
     }
 
     /// Numbers of threads. Since Linux 6.14 each namespace has its limit and counts its own; before,
     /// the machine's applies. Once numbers have wrapped around, the reserved ones are not assigned
     /// any more: until then, those from the next one on are left.
-    pub(super) fn ids<R>(&self, resource: R) -> Limit<R> {
-        let (is_inside, is_own) = (!is_first_namespace(self.files, "pid"), self.is_since((6, 14)));
+    fn ids(&self) -> Limit {
+        let is_inside = !is_first_namespace(self.files, "pid");
+        let counts_own = is_inside && self.is_since((6, 14)) == Some(true);
         let next = self.number("proc/sys/kernel/ns_last_pid").map_or(RESERVED_IDS, |last| last + 1);
-        let counts_own = is_inside && is_own == Some(true);
-        let low = if is_inside && !counts_own { RESERVED_IDS } else { next.min(RESERVED_IDS) };
-        let processes = || self.files.names("proc").into_iter().filter(|name| is_number(name));
-        let used = |from: u64| {
+        let lowest = if is_inside && !counts_own { RESERVED_IDS } else { next.min(RESERVED_IDS) };
+        // All below `lowest` and those in use from it on.
+        let taken = |lowest: u64| {
             if counts_own {
-                let threads =
-                    processes().flat_map(|id| self.files.names(&format!("proc/{id}/task")));
+                let threads = self.processes();
+                let threads = threads.flat_map(|id| self.files.names(&format!("proc/{id}/task")));
                 let ids = threads.filter_map(|id| id.parse::<u64>().ok());
-                return Ok(ids.filter(|id| *id >= from).count() as u64);
+                return Ok(lowest + ids.filter(|id| *id >= lowest).count() as u64);
             }
             let is_thread = |id: &u64| self.files.text(&format!("proc/{id}/stat")).is_some();
-            let below = if is_inside { 0 } else { (1..from).filter(is_thread).count() as u64 };
-            Ok(self.threads()?.saturating_sub(below))
+            let below = if is_inside { 0 } else { (1..lowest).filter(is_thread).count() as u64 };
+            Ok(lowest + self.threads()?.saturating_sub(below))
         };
-        let name = "kernel.pid_max";
-        let limit = self.setting(resource, name, used(low).map(|used| low + used));
-        let later = used(RESERVED_IDS).map(|used| RESERVED_IDS + used);
-        let left = later.ok().zip(limit.value).map(|(later, most)| most.saturating_sub(later));
-        let wraps = left.filter(|left| limit.available().is_some_and(|now| now > *left));
-        let caveat = wraps.map(|left| {
-            format!(
-                "once numbers have wrapped around, those below 300 are reserved: {left} are left"
-            )
+        let limit = self.setting(Threads, "kernel.pid_max", taken(lowest));
+        let caveat = limit.value.filter(|_| lowest < RESERVED_IDS).and_then(|_| {
+            let fewer = taken(RESERVED_IDS).ok()?.saturating_sub(limit.in_use);
+            Some(format!(
+                "once numbers have wrapped around, {fewer} fewer are left: those below 300 are \
+                 reserved"
+            ))
         });
-        Limit { caveat, ..limit }
+        Limit { caveat, most: MOST_IDS, ..limit }
     }
 
     /// Limits on threads that cannot be seen from inside of a namespace.
-    pub(super) fn unseen<R>(&self, resource: R) -> Option<Limit<R>> {
+    fn unseen(&self) -> Option<Limit> {
         let mut kinds = vec!["pid", "user", "cgroup"];
         kinds.retain(|kind| !is_first_namespace(self.files, kind));
         let name = format!("outside of its namespace ({})", kinds.join(", "));
         let what = format!("limits {name}");
-        (!kinds.is_empty()).then(|| Limit::read(resource, &name, Err(what), Ok(0)))
+        (!kinds.is_empty()).then(|| Limit::read(Threads, &name, Err(what), Ok(0)))
     }
 
     /// A thread of the policy deadline cannot create others, unless the policy is reset for them.
-    pub(super) fn deadline<R>(&self, resource: R) -> Option<Limit<R>> {
+    fn deadline(&self) -> Option<Limit> {
         let scheduling = self.files.is_live().then(Scheduling::own).flatten()?;
         let raise = Some("chrt --other --pid 0 $$".to_owned());
         let caveat = "the policy is deadline, under which a thread cannot create others".to_owned();
-        let limit = Limit::new(resource, "SCHED_DEADLINE", Some(0));
+        let limit = Limit::new(Threads, "SCHED_DEADLINE", Some(0));
         let limit = Limit { raise, caveat: Some(caveat), ..limit };
         (scheduling.policy() == "deadline" && !scheduling.is_reset_on_fork()).then_some(limit)
     }
 
-    /// Threads of the real user, whom `RLIMIT_NPROC` counts; 0 if it does not apply.
-    pub(super) fn threads_of_user(&self) -> Read<u64> {
-        let names = if self.any_threads().is_some() { vec![] } else { self.files.names("proc") };
-        let threads = names.iter().filter(|name| is_number(name)).filter_map(|id| {
+    /// Threads of the real user, unless the kernel exempts this process (`copy_process`).
+    fn processes_of_user(&self) -> Limit {
+        let privileged = self.has(RESOURCE) || self.has(ADMIN);
+        let why = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
+        let exempt = if self.is_root { Some("root is exempt") } else { privileged.then_some(why) };
+        let threads = self.processes().filter_map(|id| {
             let status = self.files.text(&format!("proc/{id}/status"))?;
             let threads: u64 = field(&status, "Threads")?.parse().ok()?;
             (real_user(&status) == self.user).then_some(threads)
         });
-        Ok(threads.sum())
-    }
-
-    /// Why the kernel exempts this process from `RLIMIT_NPROC` (`copy_process`).
-    pub(super) fn any_threads(&self) -> Option<&'static str> {
-        let privileged = self.has(RESOURCE) || self.has(ADMIN);
-        let why = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
-        if self.is_root { Some("root is exempt") } else { privileged.then_some(why) }
+        let in_use = if exempt.is_some() { 0 } else { threads.sum() };
+        let names = ["RLIMIT_NPROC", "Max processes"];
+        Limit { exempt, ..self.rlimit(Threads, names, Ok(in_use)) }
     }
 
     /// Whether this is at least that version of Linux, if it is known.
@@ -287,34 +348,32 @@ impl<'a> Machine<'a> {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?) >= version)
     }
 
-    /// Why a ring's memory does not count as locked. It does since Linux 6.14 (`io_create_region`),
-    /// for users without `CAP_IPC_LOCK`. It is released late: rings that have just been closed may
-    /// still count.
-    pub(super) fn uncharged_rings(&self) -> Option<&'static str> {
-        if self.has(LOCK) {
-            return Some("CAP_IPC_LOCK exempts this process");
-        }
-        (!self.is_since((6, 14))?).then_some("Linux before 6.14 does not charge rings to it")
+    /// The memory of rings counts since Linux 6.14 (`io_create_region`), for users without
+    /// `CAP_IPC_LOCK`. It is released late: rings that have just been closed may still count.
+    fn locked_memory(&self) -> Limit {
+        let exempt = match (self.has(LOCK), self.is_since((6, 14))) {
+            (true, _) => Some("CAP_IPC_LOCK exempts this process"),
+            (false, Some(false)) => Some("Linux before 6.14 does not charge rings to it"),
+            (false, _) => None,
+        };
+        let names = ["RLIMIT_MEMLOCK", "Max locked memory"];
+        Limit { exempt, ..self.rlimit(LockedMemory, names, Ok(0)) }
     }
 
     /// `kernel.io_uring_disabled` (since Linux 6.6) is 0 for nobody, 1 for unprivileged users, 2
     /// for everybody. A kernel built without io_uring, or a filter of system calls, as in
     /// containers, shows only when it is called.
-    pub(super) fn rings<R>(&self, resource: R) -> Option<Limit<R>> {
+    fn rings(&self) -> Option<Limit> {
         let name = "kernel.io_uring_disabled";
-        let disabled = self.files.number("proc/sys/kernel/io_uring_disabled").unwrap_or(0);
+        let disabled = self.number("proc/sys/kernel/io_uring_disabled").unwrap_or(0);
         if disabled >= 2 || (disabled == 1 && !self.has(ADMIN)) {
             let raise = Some(format!("sudo sysctl {name}=0"));
-            return Some(Limit { raise, ..Limit::new(resource, name, Some(0)) });
+            return Some(Limit { raise, ..Limit::new(Rings, name, Some(0)) });
         }
         let name = "the permission of this kernel or container for io_uring_setup";
-        let denied = self.files.is_live() && try_io_uring().is_err();
-        denied.then(|| Limit::new(resource, name, Some(0)))
+        let denied = self.files.is_live() && !can_create_rings();
+        denied.then(|| Limit::new(Rings, name, Some(0)))
     }
-}
-
-fn is_number(name: &str) -> bool {
-    name.parse::<u64>().is_ok()
 }
 
 /// The real user of a process, from its `status`.
@@ -324,23 +383,16 @@ fn real_user(status: &str) -> Option<u64> {
 
 /// Whether the kernel lets this process create a ring: the request has no parameters, so that none
 /// is created.
-fn try_io_uring() -> nix::Result<()> {
+fn can_create_rings() -> bool {
     // SAFETY: the kernel reads the parameters, which are absent, and writes nothing.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null_mut::<u8>()) };
-    match Errno::result(result) {
-        Err(Errno::EFAULT | Errno::EINVAL) | Ok(_) => Ok(()),
-        Err(error) => Err(error),
-    }
+    matches!(Errno::result(result), Ok(_) | Err(Errno::EFAULT | Errno::EINVAL))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Resource, in_force};
     use super::*;
 
-    use Resource::{AddressSpace, Files, LockedMemory, Maps, Memory, Rings, Threads};
-
-    const STATUS: &str = "proc/self/status";
     const USER: (&str, &str) = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0\nVmSize:\t4000 kB\n");
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 

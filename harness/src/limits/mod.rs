@@ -9,8 +9,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use machine::raise_soft_file_limit;
-pub use table::{Amounts, Kind, Limit, RING_ENTRIES, Resource, STACK_BYTES, arenas, in_force};
+pub use machine::{Limit, Resource, in_force, raise_soft_file_limit};
+pub use table::{Amounts, Kind, RING_ENTRIES, STACK_BYTES, arenas};
 
 use crate::system_files::SystemFiles;
 use crate::words::description;
@@ -41,15 +41,15 @@ impl Need {
         let [task, channel, shared] = kind.row();
         let stack = if kind.has_sized_stack() { stack_bytes } else { 0 };
         let per_task = task + channel + Amounts::stack(stack);
-        // The channel back to the driver.
-        let fixed = shared + channel + Amounts::observation();
+        // The channel back to the driver; a command that observes the tasks has a standard input
+        // and output, and reading `/proc` takes one of them.
+        let fixed = shared + channel + Amounts::files(2, 0);
         Self { tasks, per_task, fixed, threads: 0 }
     }
 
     /// One block of memory.
     pub fn block(bytes: u64) -> Self {
-        let (per_task, fixed) = (Amounts::heap(bytes), Amounts::default());
-        Self { tasks: 1, per_task, fixed, threads: 0 }
+        Self { tasks: 1, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
     }
 
     /// With more channels of this kind, threads and processes.
@@ -79,44 +79,73 @@ impl Need {
         all.of(resource)
     }
 
-    /// How many tasks fit into `available` of a resource. The first threads take more than later
-    /// ones, so it is found by trying. A few more may fit if not all arenas do: a thread whose
-    /// arena is refused shares one.
-    pub fn fits(&self, resource: Resource, available: u64) -> u64 {
-        let each = self.per_task.of(resource);
-        if each == 0 {
-            return u64::MAX;
-        }
-        let (mut fit, mut too_many) = (0, (available / each).saturating_add(1));
-        while too_many - fit > 1 {
-            let tasks = fit + (too_many - fit) / 2;
-            if (Self { tasks, ..*self }).of(resource) <= available {
-                fit = tasks;
-            } else {
-                too_many = tasks;
-            }
-        }
-        fit
+    /// The effect of these limits, tightest first, of those that the tasks can reach. The commands
+    /// are for `wanted` tasks, or else for twice as many as fit.
+    fn lines(&self, limits: &[Limit], wanted: Option<u64>) -> Vec<Line> {
+        let line = |limit: &Limit| {
+            let per_task = self.per_task.of(limit.resource);
+            let allows = limit.available().map(|available| self.fits(limit.resource, available));
+            let command = allows.and_then(|allows| {
+                let tasks = wanted.unwrap_or(allows.max(1).saturating_mul(2));
+                let need = Some(Self { tasks, ..*self }).filter(|_| tasks > allows)?;
+                limit.command_for(need.of(limit.resource))
+            });
+            let is_reached = per_task > 0 || allows == Some(0);
+            is_reached.then(|| Line { limit: limit.clone(), per_task, allows, command })
+        };
+        let mut lines: Vec<Line> = limits.iter().filter_map(line).collect();
+        lines.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
+        lines
     }
+
+    /// How many tasks fit into `available` of a resource. The first threads take more than later
+    /// ones. A few more may fit if not all arenas do: a thread whose arena is refused shares one.
+    fn fits(&self, resource: Resource, available: u64) -> u64 {
+        let need = |tasks| (Self { tasks, ..*self }).of(resource);
+        let all_arenas = arenas();
+        match available.checked_sub(need(all_arenas)) {
+            Some(rest) => {
+                let more = rest.checked_div(self.per_task.of(resource));
+                all_arenas.saturating_add(more.unwrap_or(u64::MAX))
+            }
+            None => (0..all_arenas).rev().find(|tasks| need(*tasks) <= available).unwrap_or(0),
+        }
+    }
+}
+
+/// One limit's effect on tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: Limit,
+    /// How much of its resource one task takes.
+    pub per_task: u64,
+    /// How many tasks fit; `null` if the limit does not apply.
+    pub allows: Option<u64>,
+    /// The command that raises it: for the wanted tasks, if they do not fit, otherwise for twice as
+    /// many as allowed.
+    pub command: Option<String>,
 }
 
 /// A limit refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    need: Box<Need>,
-    limit: Box<Limit>,
+    tasks: u64,
+    /// What they need of the limit's resource.
+    amount: u64,
+    line: Box<Line>,
 }
 
 impl std::error::Error for Refusal {}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { need, limit } = self;
-        let amount = need.of(limit.resource);
+        let Self { tasks, amount, line } = self;
+        let Line { limit, allows, command, .. } = &**line;
         write!(
             out,
-            "{} tasks need {amount} {}, but {} is {} with {} in use",
-            need.tasks,
+            "{tasks} tasks need {amount} {}, but {} is {} with {} in use",
             description(&limit.resource),
             limit.name,
             limit.value.unwrap_or(u64::MAX),
@@ -125,11 +154,8 @@ impl fmt::Display for Refusal {
         if let Some(caveat) = &limit.caveat {
             write!(out, " ({caveat})")?;
         }
-        if need.per_task.of(limit.resource) > 0 {
-            let fitting = need.fits(limit.resource, limit.available().unwrap_or(u64::MAX));
-            write!(out, ", enough for {fitting} tasks")?;
-        }
-        match limit.command_for(amount) {
+        write!(out, ", enough for {} tasks", allows.unwrap_or(u64::MAX))?;
+        match command {
             Some(command) => write!(out, "; raise it with: {command}"),
             None if limit.raise.is_some() => {
                 write!(out, "; the largest possible value is {}: use fewer tasks", limit.most)
@@ -144,14 +170,14 @@ impl fmt::Display for Refusal {
 /// # Errors
 /// [`Refusal`] if a limit is too small.
 pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
-    let binding = limits
-        .iter()
-        .filter_map(|limit| Some((limit, limit.available()?)))
-        .filter(|(limit, available)| need.of(limit.resource) > *available)
-        .min_by_key(|(limit, available)| need.fits(limit.resource, *available));
-    match binding {
+    let tasks = need.tasks;
+    let binding = need.lines(limits, Some(tasks)).into_iter().next();
+    match binding.filter(|line| line.allows.is_some_and(|allows| allows < tasks)) {
         None => Ok(()),
-        Some((limit, _)) => Err(Refusal { need: (*need).into(), limit: limit.clone().into() }),
+        Some(line) => {
+            let (amount, line) = (need.of(line.limit.resource), Box::new(line));
+            Err(Refusal { tasks, amount, line })
+        }
     }
 }
 
@@ -175,28 +201,16 @@ pub fn unreadable() -> Vec<String> {
 
 /// How many of the tasks of `need` fit on this machine.
 pub fn fitting(need: &Need) -> u64 {
-    let forecast = Forecast::new(need, in_force(&SystemFiles::live()), None);
-    forecast.fits.map_or(need.tasks, |fit| fit.min(need.tasks))
+    let lines = need.lines(&in_force(&SystemFiles::live()), None);
+    let allows = lines.first().and_then(|line| line.allows);
+    allows.map_or(need.tasks, |fit| fit.min(need.tasks))
 }
 
-/// One limit's effect on a kind of task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
-    /// The limit.
-    #[serde(flatten)]
-    pub limit: Limit,
-    /// How much of its resource one task takes.
-    pub per_task: u64,
-    /// How many tasks fit; `null` if the limit does not apply.
-    pub allows: Option<u64>,
-    /// The command that raises it: for the wanted tasks, if they do not fit, otherwise for twice as
-    /// many as allowed.
-    pub command: Option<String>,
-}
-
-/// The effect of all limits on a kind of task.
+/// How many tasks of a kind fit, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Forecast {
+    /// The kind of task.
+    pub kind: Kind,
     /// How many tasks fit, as far as limits are known; `null` without a limit.
     pub fits: Option<u64>,
     /// Whether limits are unknown, so that fewer may fit.
@@ -204,32 +218,33 @@ pub struct Forecast {
     /// Every limit that the tasks can reach, tightest first. The first is reached first, unless it
     /// allows `null`; the second if the first is raised.
     pub limits: Vec<Line>,
+    /// The memory of the wanted tasks, at most; `null` without a number.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Forecast {
-    /// Compares the needs of a task of `need` with `limits`, for as many tasks as fit or, in the
-    /// commands, for `wanted` tasks.
-    pub fn new(need: &Need, limits: Vec<Limit>, wanted: Option<u64>) -> Self {
-        let line = |limit: Limit| {
-            let per_task = Some(need.per_task.of(limit.resource)).filter(|each| *each > 0)?;
-            let allows = limit.available().map(|available| need.fits(limit.resource, available));
-            let command = allows.and_then(|allows| {
-                let tasks = wanted.unwrap_or(allows.max(1).saturating_mul(2));
-                let need = Some(Need { tasks, ..*need }).filter(|_| tasks > allows)?;
-                limit.command_for(need.of(limit.resource))
-            });
-            Some(Line { per_task, allows, command, limit })
-        };
-        let mut limits: Vec<Line> = limits.into_iter().filter_map(line).collect();
-        limits.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
-        let fits = limits.first().and_then(|line| line.allows);
-        let at_most = limits.iter().any(|line| line.limit.unknown.is_some());
-        Self { fits, at_most, limits }
+    /// Compares the needs of tasks with `limits`, for as many as fit or, in the commands, for
+    /// `wanted` tasks.
+    pub fn new(kind: Kind, wanted: Option<u64>, limits: &[Limit]) -> Self {
+        let limits = Need::new(kind, 0).lines(limits, wanted);
+        let memory = |tasks| Need::new(kind, tasks).of(Resource::Memory);
+        Self {
+            kind,
+            fits: limits.first().and_then(|line| line.allows),
+            at_most: limits.iter().any(|line| line.limit.unknown.is_some()),
+            limits,
+            memory_bytes: wanted.map(memory),
+        }
     }
 
     /// The limit that is reached first; `None` without one.
     pub fn binding(&self) -> Option<&Line> {
         self.limits.first().filter(|line| line.allows.is_some())
+    }
+
+    /// Whether so many tasks fit, as far as limits are known.
+    pub fn allows(&self, tasks: u64) -> bool {
+        self.fits.is_none_or(|fits| fits >= tasks)
     }
 }
 
@@ -270,9 +285,7 @@ mod tests {
             (1001, vec![maps(most)], Some((Maps, None))),
         ] {
             let refusal = admit(&over_pipes(tasks), &limits).err();
-            let seen = refusal.map(|Refusal { need, limit }| {
-                (limit.resource, limit.command_for(need.of(limit.resource)))
-            });
+            let seen = refusal.map(|Refusal { line, .. }| (line.limit.resource, line.command));
             let raise = |enough: u64| format!("raise {enough}");
             assert_eq!(seen, refused.map(|(what, enough)| (what, enough.map(raise))), "{tasks}");
         }

@@ -1,7 +1,4 @@
-//! Two tables: the limits of this machine, and the kinds of tasks with their needs.
-//!
-//! A new limit is a row in [`in_force`], and a [`Resource`] if it counts something new: nothing
-//! outside this file. The needs are facts about Linux, glibc and the standard library; tests of
+//! The kinds of tasks with their needs: facts about Linux, glibc and the standard library. Tests of
 //! `task-memory` measure each of them from outside, on many tasks.
 
 use std::array;
@@ -12,93 +9,13 @@ use clap::ValueEnum;
 use nix::unistd::SysconfVar;
 use serde::{Deserialize, Serialize};
 
+use super::machine::{RESOURCES, Resource};
+use crate::system_files::{page_size, system_constant};
+use crate::words::name;
+
 use Resource::{
-    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
+    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
 };
-
-use super::machine::{self, ADMIN, Machine};
-use crate::system_files::{SystemFiles, page_size, system_constant};
-use crate::words::{description, name};
-
-/// What a limit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resource {
-    /// Open files
-    Files,
-    /// Threads
-    Threads,
-    /// Memory maps
-    Maps,
-    /// Bytes of memory
-    Memory,
-    /// Bytes of address space
-    AddressSpace,
-    /// Bytes of private memory
-    Data,
-    /// Bytes of locked memory
-    LockedMemory,
-    /// Epoll watches
-    EpollWatches,
-    /// io_uring rings
-    Rings,
-    /// Ports
-    Ports,
-}
-
-/// One limit, as it applies to this process.
-pub type Limit = machine::Limit<Resource>;
-
-impl Resource {
-    /// Whether its unit is bytes.
-    pub fn is_bytes(self) -> bool {
-        description(&self).starts_with("bytes")
-    }
-}
-
-/// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
-const MOST_THREADS: u64 = 0x3fff_ffff;
-/// The largest `kernel.pid_max` (`PID_MAX_LIMIT` of a 64-bit kernel).
-const MOST_IDS: u64 = 1 << 22;
-/// The largest `vm.max_map_count`, an `int`.
-const MOST_MAPS: u64 = i32::MAX as u64;
-
-/// Every limit that tasks can reach, as it applies to this process on the machine in `files`, one a
-/// row: what it counts, its name, how much of it is in use, and why it does not apply. What other
-/// processes of the user hold of locked memory and epoll watches is not visible.
-pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
-    let m = &Machine::new(files);
-    let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
-    let maps = m.text("proc/self/maps").map(|maps| maps.lines().count() as u64);
-    let ports = m.text("proc/sys/net/ipv4/ip_local_port_range").map(|range| {
-        // Of the connections to one server here, which has one of them.
-        let (first, last) = range.trim().split_once('\t')?;
-        last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
-    });
-    let mut rows = vec![
-        m.setting(Threads, "kernel.threads-max", m.threads()).up_to(MOST_THREADS),
-        m.setting(Files, "fs.nr_open", m.open_files()),
-        m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr")).unless(admin),
-        m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], m.open_files()),
-        m.ids(Threads).up_to(MOST_IDS),
-        m.rlimit(Threads, ["RLIMIT_NPROC", "Max processes"], m.threads_of_user())
-            .unless(m.any_threads()),
-        m.setting(Maps, "vm.max_map_count", maps).up_to(MOST_MAPS),
-        Limit::read(Memory, "MemAvailable", m.kib("proc/meminfo", "MemAvailable").map(Some), Ok(0)),
-        m.rlimit(AddressSpace, ["RLIMIT_AS", "Max address space"], m.kib(STATUS, "VmSize")),
-        m.rlimit(Data, ["RLIMIT_DATA", "Max data size"], m.kib(STATUS, "VmData")),
-        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0)),
-        m.rlimit(LockedMemory, ["RLIMIT_MEMLOCK", "Max locked memory"], Ok(0))
-            .unless(m.uncharged_rings()),
-        Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
-    ];
-    rows.extend([m.deadline(Threads), m.unseen(Threads), m.rings(Rings)].into_iter().flatten());
-    rows.extend(m.of_groups(Threads, "pids"));
-    rows.extend(m.of_groups(Memory, "memory"));
-    rows
-}
-
-const STATUS: &str = "proc/self/status";
 
 /// Entries in the submission queue of the ring in a need.
 pub const RING_ENTRIES: u32 = 64;
@@ -121,7 +38,7 @@ const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
 /// How much of each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts([u64; 10]);
+pub struct Amounts([u64; RESOURCES]);
 
 impl Amounts {
     pub(super) fn new<const N: usize>(amounts: [(Resource, u64); N]) -> Self {
@@ -163,14 +80,8 @@ impl Amounts {
     }
 
     /// Open files with this much memory in the kernel.
-    fn files(count: u64, bytes: u64) -> Self {
+    pub(super) fn files(count: u64, bytes: u64) -> Self {
         Self::new([(Files, count), (Memory, bytes)])
-    }
-
-    /// What observing the tasks needs: a command's standard input and output; reading `/proc` takes
-    /// one.
-    pub(super) fn observation() -> Self {
-        Self::files(2, 0)
     }
 
     /// A blocked thread without its stack.
