@@ -11,22 +11,13 @@ use std::time::{Duration, SystemTime};
 use fastrand::Rng;
 use humantime::parse_rfc3339;
 
-use crate::store::results::{Invocation, RunDescription};
+use crate::store::results::{Invocation, Outcome, RunDescription};
+
+/// A comparison gives up a case after this many failures on one side: one may be an accident.
+const MOST_FAILURES: u32 = 3;
 
 /// What a pause between two invocations counts at most: a longer one was an interruption.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// A seed for a run without one: short enough to type.
-pub fn random_seed() -> u64 {
-    fastrand::u32(..).into()
-}
-
-/// The CPU for tasks that share one in `round`, counted from 1: each of `cpus` in turn, since the
-/// first often serves the interrupts. `None` without CPUs.
-pub fn shared_cpu(round: u32, cpus: &[usize]) -> Option<usize> {
-    let turn = (round.saturating_sub(1) as usize).checked_rem(cpus.len())?;
-    Some(cpus[turn])
-}
 
 /// An invocation to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +26,8 @@ pub struct Turn {
     pub round: u32,
     /// Index of the case.
     pub case: usize,
+    /// The side of a comparison: 0 for the baseline, and in a run.
+    pub side: usize,
     /// Which attempt at this case in this round, counted from 1.
     pub attempt: u32,
 }
@@ -47,17 +40,21 @@ struct Tries {
     is_done: bool,
 }
 
-/// A run's progress.
+/// The progress of a run, or of both sides of a comparison.
 pub struct Schedule {
     /// The number of rounds; `None` for as many as there is time for.
     rounds: Option<u32>,
     time: Option<Duration>,
     rng: Rng,
-    /// All cases, partners together, in the order of the latest round.
+    /// The number of cases. A case on a side is a *place*: its index, and on the second side this
+    /// many more.
+    cases: usize,
+    /// All places, partners together, in the order of the latest round.
     order: Vec<Vec<usize>>,
     round: u32,
     tries: BTreeMap<(u32, usize), Tries>,
-    done: u32,
+    /// Failures of each place of a comparison; empty for a run, which gives up no case.
+    failures: Vec<u32>,
     spent: Duration,
     /// When the latest invocation ended.
     ended: Option<SystemTime>,
@@ -66,37 +63,58 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of a run after these invocations; unknown cases are skipped.
     pub fn of(run: &RunDescription, invocations: &[Invocation]) -> Self {
-        let index = |name: &String| run.cases.iter().position(|case| case == name);
-        let procedure = run.procedure.as_ref();
-        let partners = procedure.map_or(&[][..], |procedure| &procedure.partners).iter();
-        let partners = partners.filter_map(|[one, other]| Some([index(one)?, index(other)?]));
-        let seconds = procedure.and_then(|procedure| procedure.seconds);
-        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let mut schedule = Self {
-            rounds: (run.rounds > 0 || time.is_none()).then_some(run.rounds),
-            time,
-            rng: Rng::with_seed(run.seed),
-            order: together(run.cases.len(), partners),
-            round: 0,
-            tries: BTreeMap::new(),
-            done: 0,
-            spent: Duration::ZERO,
-            ended: None,
-        };
+        let mut schedule = Self::new(run, 1);
         for invocation in invocations {
-            if let Some(case) = index(&invocation.case) {
-                schedule.record(case, invocation);
+            if let Some(case) = run.cases.iter().position(|case| *case == invocation.case) {
+                schedule.record(case, 0, invocation);
             }
         }
         schedule
     }
 
+    /// The schedule of a comparison. The sides of a case are partners: of two rounds the order of
+    /// the first is random, and that of the second its reverse.
+    pub fn of_comparison(run: &RunDescription) -> Self {
+        Self { failures: vec![0; 2 * run.cases.len()], ..Self::new(run, 2) }
+    }
+
+    fn new(run: &RunDescription, sides: usize) -> Self {
+        let index = |name: &String| run.cases.iter().position(|case| case == name);
+        let procedure = run.procedure.as_ref();
+        let partners = procedure.map_or(&[][..], |procedure| &procedure.partners).iter();
+        let partners = partners.filter_map(|[one, other]| Some([index(one)?, index(other)?]));
+        let cases = run.cases.len();
+        let both_sides = (cases..cases * sides).map(|place| [place - cases, place]);
+        let seconds = procedure.and_then(|procedure| procedure.seconds);
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        Self {
+            rounds: (run.rounds > 0 || time.is_none()).then_some(run.rounds),
+            time,
+            rng: Rng::with_seed(run.seed),
+            cases,
+            order: together(cases * sides, partners.chain(both_sides)),
+            round: 0,
+            tries: BTreeMap::new(),
+            failures: Vec::new(),
+            spent: Duration::ZERO,
+            ended: None,
+        }
+    }
+
     /// Records an ended invocation of the case with this index.
-    pub fn record(&mut self, case: usize, invocation: &Invocation) {
-        let tries = self.tries.entry((invocation.round, case)).or_default();
+    pub fn record(&mut self, case: usize, side: usize, invocation: &Invocation) {
+        let place = side * self.cases + case;
+        let tries = self.tries.entry((invocation.round, place)).or_default();
         tries.count += 1;
-        self.done += u32::from(!tries.is_done && !invocation.interrupted);
         tries.is_done |= !invocation.interrupted;
+        if let Some(failures) = self.failures.get_mut(place) {
+            *failures += match invocation.outcome {
+                Outcome::Measured => 0,
+                Outcome::Failed | Outcome::TimedOut => 1,
+                // The limit would refuse later invocations, too.
+                Outcome::Refused => MOST_FAILURES,
+            };
+        }
         let duration = Duration::from_nanos(invocation.duration_ns);
         let began = parse_rfc3339(&invocation.started_at).ok();
         let pause = began.zip(self.ended).map(|(began, ended)| began.duration_since(ended));
@@ -111,26 +129,41 @@ impl Schedule {
             if self.order.is_empty() || self.time.is_some_and(|time| self.spent >= time) {
                 return None;
             }
-            let tries = |case: &usize| self.tries.get(&(self.round, *case)).copied();
-            let tries = |case| (case, tries(&case).unwrap_or_default());
+            let tries = |place: &usize| self.tries.get(&(self.round, *place)).copied();
+            let tries = |place| (place, tries(&place).unwrap_or_default());
             let mut turns = self.order.iter().flatten().copied().map(tries);
             let next = turns.find(|(_, tries)| self.round > 0 && !tries.is_done);
-            if let Some((case, tries)) = next {
-                return Some(Turn { round: self.round, case, attempt: tries.count + 1 });
+            if let Some((place, tries)) = next {
+                let (side, case) = (place / self.cases, place % self.cases);
+                return Some(Turn { round: self.round, case, side, attempt: tries.count + 1 });
             }
             if self.rounds == Some(self.round) {
                 return None;
             }
-            self.round += 1;
-            self.rng.shuffle(&mut self.order);
-            self.order.iter_mut().for_each(|partners| self.rng.shuffle(partners));
+            self.begin_round();
+        }
+    }
+
+    fn begin_round(&mut self) {
+        self.round += 1;
+        let failures = |place: &usize| self.failures.get(*place).copied().unwrap_or(0);
+        self.order.retain(|places| places.iter().all(|place| failures(place) < MOST_FAILURES));
+        self.rng.shuffle(&mut self.order);
+        let is_random = self.failures.is_empty() || self.round % 2 == 1;
+        for places in &mut self.order {
+            if is_random {
+                self.rng.shuffle(places);
+            } else {
+                places.reverse();
+            }
         }
     }
 
     /// The share of the run that is done.
     pub fn share(&self) -> f64 {
         let all = self.order.iter().flatten().count() as f64;
-        let of_rounds = self.rounds.map(|rounds| f64::from(self.done) / (f64::from(rounds) * all));
+        let done = self.tries.values().filter(|tries| tries.is_done).count() as f64;
+        let of_rounds = self.rounds.map(|rounds| done / (f64::from(rounds) * all));
         let of_time = self.time.map(|time| self.spent.div_duration_f64(time));
         of_rounds.into_iter().chain(of_time).fold(0.0, f64::max).min(1.0)
     }
@@ -143,12 +176,12 @@ impl Schedule {
     }
 }
 
-/// The indices of `cases` cases, grouped by links between partners, direct or indirect.
-fn together(cases: usize, partners: impl Iterator<Item = [usize; 2]>) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = (0..cases).map(|case| vec![case]).collect();
+/// So many places, grouped by links between partners, direct or indirect.
+fn together(places: usize, partners: impl Iterator<Item = [usize; 2]>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = (0..places).map(|place| vec![place]).collect();
     for pair in partners {
         let [first, second] =
-            pair.map(|case| groups.iter().position(|group| group.contains(&case)));
+            pair.map(|place| groups.iter().position(|group| group.contains(&place)));
         if let (Some(first), Some(second)) = (first, second)
             && first != second
         {
@@ -159,44 +192,13 @@ fn together(cases: usize, partners: impl Iterator<Item = [usize; 2]>) -> Vec<Vec
     groups
 }
 
-/// The orders of a comparison's rounds.
-#[derive(Debug)]
-pub struct Order {
-    rng: Rng,
-    /// The side, 0 for the baseline, that came first in each case's last round.
-    first: Vec<usize>,
-}
-
-/// A case's index, and the sides, 0 for the baseline, in the order in which they run.
-pub type Pairing = (usize, [usize; 2]);
-
-impl Order {
-    /// An order of `cases` cases, determined by `seed`.
-    pub fn new(cases: usize, seed: u64) -> Self {
-        Self { rng: Rng::with_seed(seed), first: vec![0; cases] }
-    }
-
-    /// The turns of a round, counted from 1, for the `open` cases. Of two rounds the first is
-    /// random and the second its reverse.
-    pub fn turns(&mut self, round: u32, open: &[usize]) -> Vec<Pairing> {
-        let mut cases = open.to_vec();
-        self.rng.shuffle(&mut cases);
-        let turn = |case| {
-            let first = &mut self.first[case];
-            *first = if round % 2 == 1 { self.rng.usize(..2) } else { 1 - *first };
-            (case, [*first, 1 - *first])
-        };
-        cases.into_iter().map(turn).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::fixtures::without_record;
-    use crate::store::results::{Outcome, Procedure};
+    use crate::store::results::Procedure;
 
     /// A run of cases `0`, `1` and so on.
     fn run(
@@ -234,7 +236,7 @@ mod tests {
             && let Some(turn) = schedule.next_turn()
         {
             let invocation = invocation(turn, every * turns.len());
-            schedule.record(turn.case, &invocation);
+            schedule.record(turn.case, turn.side, &invocation);
             turns.push((turn, invocation));
         }
         turns
@@ -322,9 +324,9 @@ mod tests {
     fn interrupted_invocations_run_again() {
         let mut schedule = Schedule::of(&run(1, 3, None, &[]), &[]);
         for attempt in 1..=5 {
-            let turn = Turn { round: 1, case: 0, attempt };
+            let turn = Turn { round: 1, case: 0, side: 0, attempt };
             assert_eq!(schedule.next_turn(), Some(turn));
-            schedule.record(0, &Invocation { interrupted: true, ..invocation(turn, 0) });
+            schedule.record(0, 0, &Invocation { interrupted: true, ..invocation(turn, 0) });
         }
         assert_eq!(run_turns(&mut schedule, 10_000, 1).len(), 3);
         assert!((schedule.share() - 1.0).abs() < 1e-9);
@@ -332,19 +334,20 @@ mod tests {
 
     #[test]
     fn of_two_rounds_each_side_is_first_in_one() {
-        let mut order = Order::new(5, 3);
-        let mut first_of_pair = |round| {
-            let mut turns = order.turns(round, &[0, 1, 2, 3, 4]);
-            turns.sort_unstable();
-            turns.iter().map(|(_, sides)| sides[0]).collect::<Vec<_>>()
-        };
-        let mut seen = Vec::new();
-        for round in (1..40).step_by(2) {
-            let (one, other) = (first_of_pair(round), first_of_pair(round + 1));
-            assert!(one.iter().zip(&other).all(|(one, other)| one + other == 1), "{one:?}");
-            seen.extend(one);
+        let mut schedule = Schedule::of_comparison(&run(5, 40, None, &[]));
+        let turns = run_turns(&mut schedule, 10_000, 1);
+        let mut first = [const { Vec::new() }; 5];
+        for pair in turns.chunks(2) {
+            let [one, other] = [pair[0].0, pair[1].0];
+            assert_eq!((one.round, one.case, one.side + other.side), (other.round, other.case, 1));
+            first[one.case].push(one.side);
         }
-        let share = seen.iter().sum::<usize>() as f64 / seen.len() as f64;
+        for sides in &first {
+            assert_eq!(sides.len(), 40);
+            assert!(sides.chunks(2).all(|rounds| rounds[0] != rounds[1]), "{sides:?}");
+        }
+        let of_odd_rounds = first.iter().flat_map(|sides| sides.iter().step_by(2));
+        let share = of_odd_rounds.sum::<usize>() as f64 / 100.0;
         assert!((0.3..0.7).contains(&share), "one side comes first in {share}");
     }
 }

@@ -11,7 +11,7 @@ use crate::manifest::{Case, Manifest, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke, number, without};
 use crate::measure::process::Signals;
-use crate::store::results::{Invocation, Outcome};
+use crate::store::results::{Invocation, Outcome, Skipped};
 
 /// Runs `brigade check`.
 ///
@@ -25,14 +25,17 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
         names => manifest.chosen(names)?,
     };
     let mut session = Session::begin(manifest)?;
-    let (binaries, capabilities) = session.build(&cases)?;
+    let (cases, binaries, lacking) = session.build(cases)?;
 
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let print = |case: &str, text: String| {
+        output::print(&(terminal::line(&format!("{case}: {text}")) + "\n"))
+    };
+    for Skipped { case, reason } in &lacking {
+        print(case, format!("skipped {reason}"))?;
+    }
+    let (mut passed, mut failed, mut skipped) = (0, 0, lacking.len());
     for case in cases {
-        let (outcome, reason) = match capabilities.missing_for(case) {
-            Some(reason) => (Outcome::Refused, reason),
-            None => examine(case, &binaries[&case.program], &mut session.signals),
-        };
+        let (outcome, reason) = examine(case, &binaries[&case.program], &mut session.signals);
         if session.signals.stops() > 0 {
             break;
         }
@@ -42,7 +45,7 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
             Outcome::Failed | Outcome::TimedOut => (&mut failed, format!("FAILED {reason}")),
         };
         *count += 1;
-        output::print(&(terminal::line(&format!("{}: {text}", case.name)) + "\n"))?;
+        print(&case.name, text)?;
     }
     output::print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"))?;
     Ok(if session.signals.stops() > 0 {

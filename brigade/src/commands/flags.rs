@@ -17,7 +17,7 @@ use crate::exit::{Exit, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::programs;
-use crate::store::results;
+use crate::store::results::{self, Environment};
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -142,13 +142,6 @@ pub struct CompareFlags {
     pub measure: MeasureFlags,
 }
 
-impl CompareFlags {
-    /// Whether two variants run side by side, rather than two saved runs.
-    pub fn is_side_by_side(&self) -> bool {
-        [self.bin.len(), self.wrap.len(), self.args.len()].contains(&2)
-    }
-}
-
 /// Verdicts that make a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
@@ -206,6 +199,11 @@ impl MeasureFlags {
         let results = self.results.clone().unwrap_or_else(|| manifest.results());
         results::check_writable(&results)?;
         Ok(results)
+    }
+
+    /// The end of the name of its folder.
+    pub fn label(&self, environment: &Environment) -> String {
+        self.name.clone().unwrap_or_else(|| environment.label())
     }
 
     /// The seconds that were given, or `default` unless rounds were.

@@ -119,7 +119,7 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
         planned: (description.rounds > 0).then_some(description.rounds),
         is_complete: description.side.is_some() || schedule.next_turn().is_none(),
         side: description.side.clone(),
-        resumable: description.procedure.is_some(),
+        resumable: description.procedure.is_some() && description.side.is_none(),
     }
 }
 

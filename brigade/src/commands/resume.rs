@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use crate::commands::report::Reporter;
-use crate::commands::run::{Run, command_of};
-use crate::commands::session::Session;
+use crate::commands::run::{command_of, finish};
+use crate::commands::session::{Series, Session};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences, is_inherited_by_figures};
@@ -58,15 +58,16 @@ fn resumed(
     }
     let cases = same_cases(manifest, description)?;
     session.live.draw(|| Reporter::alone(manifest, path).running(&saved));
-    let (binaries, capabilities) = session.build(&cases)?;
-    if let Some(skipped) = capabilities.divide(cases.clone()).1.first() {
+    let (cases, binaries, skipped) = session.build(cases)?;
+    if let Some(skipped) = skipped.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
     let was = description.procedure.clone().unwrap_or_default();
     same(&was.binaries, &fingerprints(&binaries)?)?;
     same_environment(environment, &Environment::capture(manifest)?)?;
     repair_records(&mut folder, repair)?;
-    Run { manifest, cases, binaries }.finish(&mut folder, saved, full, session)
+    let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
+    finish(manifest, session, full, &cases, series)
 }
 
 /// Cuts off an incomplete last line, with a warning.
@@ -75,7 +76,7 @@ fn repair_records(folder: &mut Folder, repair: Repair) -> anyhow::Result<()> {
     if repair.cut > 0 {
         output::warn(&format!(
             "{}: cut off {} bytes of an incomplete line; that invocation runs again",
-            folder.path().join(results::RECORDS).display(),
+            folder.path.join(results::RECORDS).display(),
             repair.cut
         ));
     }

@@ -1,21 +1,28 @@
-//! Set-up of every command that runs programs: the lock, signals, what the machine lacks, and the
-//! binaries.
+//! What every command that runs programs does: take the lock, handle signals, find out what the
+//! machine lacks, build the programs, and measure.
 
+use std::mem;
 use std::time::SystemTime;
 
 use anyhow::Context;
+use harness::cpus;
 use harness::limits::{Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 
+use crate::commands::flags::MeasureFlags;
 use crate::commands::output::{self, Live};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
+use crate::measure::invoke::{Job, invoke, reference};
 use crate::measure::lock::Lock;
 use crate::measure::process::Signals;
+use crate::plan::{Schedule, Turn};
 use crate::show::screen::BUILDING;
-use crate::store::results::{self, CaseDetail, RunDescription};
+use crate::store::results::{
+    self, CaseDetail, Folder, Invocation, RunDescription, SavedRun, Skipped,
+};
 
 /// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
@@ -38,23 +45,86 @@ impl<'a> Session<'a> {
         Ok(Self { manifest, signals, live: Live::default(), _lock: lock })
     }
 
-    /// Builds the programs of `cases`. Returns those that can run here, and why others cannot.
+    /// Builds the programs of cases. Returns the cases that can run here with their programs, and
+    /// why the others cannot.
     ///
     /// # Errors
     /// As [`executables::executables`].
-    pub fn build(&mut self, cases: &[&Case]) -> anyhow::Result<(Executables, Capabilities)> {
+    pub fn build<'c>(
+        &mut self,
+        chosen: Vec<&'c Case>,
+    ) -> anyhow::Result<(Vec<&'c Case>, Executables, Vec<Skipped>)> {
         self.live.note(BUILDING);
         let mut capabilities = Capabilities::detect(self.manifest)?;
-        let names = cases.iter().map(|case| &*case.program).collect();
+        let names = chosen.iter().map(|case| &*case.program).collect();
         let signals = &mut self.signals;
         let binaries = executables::executables(self.manifest, &names, &mut capabilities, signals)?;
-        Ok((binaries, capabilities))
+        let (cases, skipped) = capabilities.divide(chosen);
+        Ok((cases, binaries, skipped))
+    }
+
+    /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` before
+    /// each. Appends each invocation to its folder as it ends.
+    ///
+    /// # Errors
+    /// If the results cannot be written.
+    pub fn measure(
+        &mut self,
+        mut schedule: Schedule,
+        cases: &[&Case],
+        series: &mut [Series],
+        screen: impl Fn(&Schedule, Turn, &SavedRun) -> String,
+    ) -> anyhow::Result<()> {
+        let (mut live, signals) = (mem::take(&mut self.live), &mut self.signals);
+        let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
+        while signals.stops() == 0
+            && let Some(turn) = schedule.next_turn()
+        {
+            let Turn { round, case, side, attempt } = turn;
+            let Series { folder, saved, binaries, wrap, flags } = &mut series[side];
+            live.draw(|| screen(&schedule, turn, saved));
+            let job = Job {
+                case: cases[case],
+                under: wrap,
+                binary: &binaries[&cases[case].program],
+                flags,
+                // Each CPU in turn, since the first often serves the interrupts. A wrapper command
+                // may place the program itself.
+                shared_cpu: wrap.is_empty().then(|| cpus[(round as usize - 1) % cpus.len()]),
+            };
+            // The sides of a comparison are references for each other.
+            let is_run = saved.description.side.is_none();
+            let reference = is_run.then(|| reference(&cpus, saved.invocations.len())).flatten();
+            let invocation = Invocation { round, attempt, reference, ..invoke(&job, signals) };
+            folder.append(&invocation)?;
+            schedule.record(case, side, &invocation);
+            saved.invocations.push(invocation);
+        }
+        signals.exit_on_next_stop();
+        Ok(())
     }
 }
 
-/// The parts of `run.json` that do not depend on the procedure; `chosen` are the groups and cases
-/// on the command line.
-pub fn described(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> RunDescription {
+/// The invocations of a run, or of a side of a comparison, in progress.
+pub struct Series {
+    pub folder: Folder,
+    /// What the folder contains.
+    pub saved: SavedRun,
+    pub binaries: Executables,
+    /// The command that runs its programs; empty to run them directly.
+    pub wrap: Vec<String>,
+    /// Flags of its programs, added to those of the case.
+    pub flags: Vec<String>,
+}
+
+/// The parts of `run.json` that `run` and `compare` have in common; `chosen` are the groups and
+/// cases on the command line.
+pub fn described(
+    manifest: &Manifest,
+    cases: &[&Case],
+    chosen: &[String],
+    measure: &MeasureFlags,
+) -> RunDescription {
     // The group is the first chosen one that has the case, or else the first of all.
     let detail = |case: &&Case| {
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
@@ -68,6 +138,9 @@ pub fn described(manifest: &Manifest, cases: &[&Case], chosen: &[String]) -> Run
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
         profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },
+        rounds: measure.rounds.unwrap_or(0),
+        // Short enough to type.
+        seed: measure.seed.unwrap_or_else(|| fastrand::u32(..).into()),
         cases: cases.iter().map(|case| case.name.clone()).collect(),
         details: cases.iter().map(detail).collect(),
         ..RunDescription::default()

@@ -22,7 +22,7 @@ use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;
 use crate::show;
 use crate::show::trace::View;
-use crate::store::results::Invocation;
+use crate::store::results::{Invocation, Skipped};
 
 /// The number of processes with tracing, and of those without.
 const PAIRS: usize = 3;
@@ -41,8 +41,8 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
         bail!(UsageError(format!("{}: programs in other languages do not trace", case.name)));
     }
     let mut session = Session::begin(&manifest)?;
-    let (binaries, capabilities) = session.build(&[case])?;
-    if let Some(reason) = capabilities.missing_for(case) {
+    let (_, binaries, skipped) = session.build(vec![case])?;
+    if let Some(Skipped { reason, .. }) = skipped.into_iter().next() {
         return Err(Unavailable(reason).into());
     }
     let (mut plain, mut traces) = (Vec::new(), Vec::new());

@@ -34,10 +34,6 @@ const ROUNDING: f64 = 1e-6;
 /// An invocation to run.
 pub struct Job<'a> {
     pub case: &'a Case,
-    /// The round, counted from 1.
-    pub round: u32,
-    /// Which attempt at the case in this round, counted from 1.
-    pub attempt: u32,
     /// The command around the program, such as `taskset -c 1`; empty to run it
     /// directly.
     pub under: &'a [String],
@@ -52,7 +48,7 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// A case that runs once, with these flags.
     pub fn once(case: &'a Case, binary: &'a Executable, flags: &'a [String]) -> Self {
-        Self { case, round: 1, attempt: 1, under: &[], binary, flags, shared_cpu: None }
+        Self { case, under: &[], binary, flags, shared_cpu: None }
     }
 
     /// The program's name and its flags.
@@ -117,8 +113,6 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     Invocation {
         schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
-        round: job.round,
-        attempt: job.attempt,
         started_at,
         command: [job.under.iter().map(|word| without_place(word)).collect(), words].concat(),
         ..judged

@@ -56,7 +56,7 @@ pub struct RunDescription {
     pub details: Vec<CaseDetail>,
     /// The cases that cannot run here.
     pub skipped: Vec<Skipped>,
-    /// How to run it, and what resuming needs; `null` for a side of a comparison.
+    /// How to run it, and what resuming needs; a side of a comparison has only flags and seconds.
     pub procedure: Option<Procedure>,
     /// Which side of a comparison this is, `baseline` or `candidate`, which may have fewer rounds;
     /// `null` for a run.
@@ -252,7 +252,8 @@ impl Environment {
 /// The folder of one run.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
+    /// Where it is.
+    pub path: PathBuf,
     records: File,
     /// Length of the complete lines in `records`, in bytes.
     length: u64,
@@ -302,9 +303,9 @@ impl Folder {
     /// that exists `DATE-LABEL-2` and so on. Earlier runs are never touched.
     ///
     /// # Errors
-    /// If the folder or the file for the records cannot be created.
-    pub fn create(parent: &Path, run: &RunDescription, label: &str) -> anyhow::Result<Self> {
-        let date = run.started_at.split('T').next().unwrap_or_default();
+    /// If the folder or a file cannot be created.
+    pub fn create(parent: &Path, run: &SavedRun, label: &str) -> anyhow::Result<Self> {
+        let date = run.description.started_at.split('T').next().unwrap_or_default();
         let path = make_unused(parent, &format!("{date}-{label}"))
             .with_context(|| not_writable(parent))?;
         let file = path.join(RECORDS);
@@ -313,7 +314,11 @@ impl Folder {
             .create_new(true)
             .open(&file)
             .with_context(|| format!("creating {}", file.display()))?;
-        Ok(Self { path, records, length: 0 })
+        let folder = Self { path, records, length: 0 };
+        // `run.json` makes a run resumable, so it is written last.
+        folder.write_json(ENVIRONMENT, &run.environment)?;
+        folder.write_json(RUN, &run.description)?;
+        Ok(folder)
     }
 
     /// Opens the folder of an unfinished run to add to it, and returns its records. Nothing is
@@ -352,16 +357,11 @@ impl Folder {
         Ok(())
     }
 
-    /// Where the folder is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Writes a value as a JSON file.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub fn write_json(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+    fn write_json(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
@@ -566,6 +566,7 @@ mod tests {
     fn folder(parent: &Path) -> Folder {
         let started_at = "2026-01-01T00:00:00Z".to_owned();
         let run = RunDescription { started_at, ..RunDescription::default() };
+        let run = SavedRun::new(run, Environment::default());
         Folder::create(parent, &run, "x").unwrap()
     }
 
@@ -574,7 +575,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let names = [(); 3].map(|()| {
             let folder = folder(parent.path());
-            folder.path().file_name().unwrap().to_owned()
+            folder.path.file_name().unwrap().to_owned()
         });
         assert_eq!(names, ["2026-01-01-x", "2026-01-01-x-2", "2026-01-01-x-3"]);
     }
@@ -584,13 +585,13 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut folder = folder(parent.path());
         folder.append(&failed(1)).unwrap();
-        let records = folder.path().join(RECORDS);
+        let records = folder.path.join(RECORDS);
         let whole = fs::read(&records).unwrap();
         let line = serde_json::to_vec(&failed(2)).unwrap();
         // Cut off anywhere, or without only the line end.
         for length in 0..=line.len() {
             fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
-            let (mut folder, bytes) = Folder::open(folder.path()).unwrap();
+            let (mut folder, bytes) = Folder::open(&folder.path).unwrap();
             let kept = length == line.len();
             let repair = Repair::of(&bytes);
             assert_eq!(repair.cut, if kept { 0 } else { length });

@@ -24,20 +24,19 @@ use crate::store::results::SavedRun;
 /// If the flags or the manifest are wrong, a run cannot be read, the programs cannot be built, or
 /// the results or standard output cannot be written.
 pub fn compare(flags: &CompareFlags, manifest: Manifest) -> anyhow::Result<Exit> {
-    if flags.is_side_by_side() {
-        return side_by_side::compare(flags, manifest);
-    }
     let runs = |names: &[String]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-    let folders = match (&flags.runs[..], &flags.others[..]) {
-        ([_, ..], [_, ..]) => [runs(&flags.runs), runs(&flags.others)],
-        ([first, second], []) => [vec![first.into()], vec![second.into()]],
+    let most_given = flags.bin.len().max(flags.wrap.len()).max(flags.args.len());
+    let folders = match (most_given, &flags.runs[..], &flags.others[..]) {
+        (2, ..) => return side_by_side::compare(flags, manifest),
+        (0, [_, ..], [_, ..]) => [runs(&flags.runs), runs(&flags.others)],
+        (0, [first, second], []) => [vec![first.into()], vec![second.into()]],
         _ => {
             let advice = "compare: name two saved runs, two groups of them (RUN… -- RUN…), or give \
                           --bin, --wrap or --args twice, for the baseline and the candidate";
             return Err(UsageError(advice.to_owned()).into());
         }
     };
-    let comparison = of_runs(&manifest, &folders, margin(flags))?;
+    let comparison = of_runs(&manifest, &folders, flags.margin / 100.0)?;
     print(&comparison, flags)?;
     Ok(exit_after(&comparison, flags, Exit::Done))
 }
@@ -140,11 +139,6 @@ fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Side {
         revision: run.environment.revision(),
         ..Side::default()
     }
-}
-
-/// The largest difference that does not matter, as a share.
-fn margin(flags: &CompareFlags) -> f64 {
-    flags.margin / 100.0
 }
 
 fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
