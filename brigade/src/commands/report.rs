@@ -49,8 +49,10 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
 /// The folder of the latest run.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
-    let latest = SavedRun::latest_first(&parent, None).into_iter().next();
-    latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
+    let latest = SavedRun::latest_first(&parent).into_iter().next();
+    latest
+        .map(|(folder, _)| folder)
+        .with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
 }
 
 /// Makes reports of a run, which may be going on. It reads other runs only once.
@@ -138,8 +140,10 @@ pub fn label_here() -> String {
 
 /// The reports of the runs of this machine, the latest first, made as they are asked for.
 pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
-    let folders = SavedRun::latest_first(&manifest.results(), Some(&label_here())).into_iter();
-    folders.filter_map(|folder| report_of(manifest, &folder).ok())
+    let label = label_here();
+    let runs = SavedRun::latest_first(&manifest.results()).into_iter();
+    let here = runs.filter(move |(_, run)| run.environment.label() == label);
+    here.filter_map(|(folder, _)| report_of(manifest, &folder).ok())
 }
 
 /// The report with the most figures of the first screen among the last runs of this machine: a run

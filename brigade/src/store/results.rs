@@ -1,7 +1,7 @@
 //! The folder of a run's results. Files are only added, and are complete whenever the runner dies.
 //! A folder that somebody else sent is read, and resumed, without touching a file outside it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -255,8 +255,6 @@ pub struct Folder {
     /// Where it is.
     pub path: PathBuf,
     records: File,
-    /// Length of the complete lines in `records`, in bytes.
-    length: u64,
 }
 
 /// How to repair a file of records after a crash.
@@ -314,7 +312,7 @@ impl Folder {
             .create_new(true)
             .open(&file)
             .with_context(|| format!("creating {}", file.display()))?;
-        let folder = Self { path, records, length: 0 };
+        let folder = Self { path, records };
         // `run.json` makes a run resumable, so it is written last.
         folder.write_json(ENVIRONMENT, &run.environment)?;
         folder.write_json(RUN, &run.description)?;
@@ -334,7 +332,7 @@ impl Folder {
             Ok((records, bytes))
         };
         let (records, bytes) = open().with_context(|| format!("resuming {}", file.display()))?;
-        Ok((Self { path: path.to_owned(), records, length: bytes.len() as u64 }, bytes))
+        Ok((Self { path: path.to_owned(), records }, bytes))
     }
 
     /// Repairs the end of the records that [`Self::open`] returned.
@@ -352,9 +350,7 @@ impl Folder {
             }
             self.records.sync_data()
         };
-        repair().with_context(|| format!("resuming {}", self.path.join(RECORDS).display()))?;
-        self.length = kept as u64 + u64::from(lacks_end);
-        Ok(())
+        repair().with_context(|| format!("resuming {}", self.path.join(RECORDS).display()))
     }
 
     /// Writes a value as a JSON file.
@@ -393,17 +389,16 @@ impl Folder {
         let mut line = serde_json::to_vec(invocation)?;
         line.push(b'\n');
         let appending = || format!("appending to {}", self.path.join(RECORDS).display());
+        let open = self.records.metadata()?;
         let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
         if let Err(error) = written {
             // Report the first error.
-            let _ = self.records.set_len(self.length);
+            let _ = self.records.set_len(open.len());
             return Err(error).with_context(appending).with_context(|| {
                 format!("free some space, then: brigade run --resume {}", self.path.display())
             });
         }
-        self.length += line.len() as u64;
-        let (open, named) =
-            (self.records.metadata()?, fs::symlink_metadata(self.path.join(RECORDS)));
+        let named = fs::symlink_metadata(self.path.join(RECORDS));
         let is_one = |named: Metadata| (named.dev(), named.ino()) == (open.dev(), open.ino());
         ensure!(
             named.is_ok_and(is_one),
@@ -491,36 +486,32 @@ impl SavedRun {
     /// newest [`MOST_ALIKE`]: all facts of their environments are equal except the boot and tools.
     /// Sides of a comparison, which may be other builds, and unreadable folders are skipped.
     pub fn alike(folder: &Path) -> Vec<(PathBuf, Self)> {
-        let environment = |folder: &Path| -> Option<Environment> {
-            let mut environment: Environment = parsed(&bytes(folder, ENVIRONMENT).ok()?).ok()?;
+        let facts = |run: &Self| {
             let of_another = |name: &str| name == "boot" || name.starts_with("software.tools.");
-            environment.facts.retain(|name, _| !of_another(name));
-            Some(environment)
+            let mut facts = run.environment.facts.clone();
+            facts.retain(|name, _| !of_another(name));
+            facts
         };
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let (Some(own), Some(parent)) = (environment(&folder), folder.parent()) else {
+        let (Ok(own), Some(parent)) = (Self::read_beside(&folder, b""), folder.parent()) else {
             return Vec::new();
         };
-        let newest = Self::latest_first(parent, None).into_iter();
-        let alike = newest.filter(|folder| environment(folder).as_ref() == Some(&own));
+        let all = Self::latest_first(parent).into_iter();
+        let alike = all.filter(|(_, run)| facts(run) == facts(&own)).map(|(folder, _)| folder);
         let runs = alike.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
         runs.take(MOST_ALIKE).collect()
     }
 
-    /// Folders of runs, on machines with this label if given, latest first. Other folders and sides
-    /// of a comparison are skipped.
-    pub fn latest_first(parent: &Path, label: Option<&str>) -> Vec<PathBuf> {
-        let began = |folder: PathBuf| {
-            // Without its records, which are long.
-            let run = Self::read_beside(&folder, b"").ok()?;
-            let is_here = label.is_none_or(|label| run.environment.label() == label);
-            (is_here && run.description.side.is_none())
-                .then_some((run.description.started_at, folder))
-        };
+    /// The folders of runs, latest first, and the runs without their records, which are long. Other
+    /// folders and sides of a comparison are skipped.
+    pub fn latest_first(parent: &Path) -> Vec<(PathBuf, Self)> {
         let entries = parent.read_dir().into_iter().flatten().flatten();
-        let runs = entries.filter_map(|entry| began(entry.path()));
-        let runs: BTreeSet<(String, PathBuf)> = runs.collect();
-        runs.into_iter().rev().map(|(_, folder)| folder).collect()
+        let runs = entries.filter_map(|entry| {
+            let run = Self::read_beside(&entry.path(), b"").ok()?;
+            Some(((run.description.started_at.clone(), entry.path()), run))
+        });
+        let runs: BTreeMap<_, _> = runs.filter(|(_, run)| run.description.side.is_none()).collect();
+        runs.into_iter().rev().map(|((_, folder), run)| (folder, run)).collect()
     }
 }
 
@@ -665,7 +656,7 @@ mod tests {
             fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
         }
         assert_eq!(SavedRun::alike(&parent.path().join("one")).len(), 2);
-        assert_eq!(SavedRun::latest_first(parent.path(), None).len(), 3);
+        assert_eq!(SavedRun::latest_first(parent.path()).len(), 3);
     }
 
     /// The alternatives to one value of a document.
