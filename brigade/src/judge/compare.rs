@@ -333,14 +333,11 @@ impl Repeat {
 pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
     let mut largest = BTreeMap::<&str, f64>::new();
     for runs in sets {
-        for (at, first) in runs.iter().enumerate() {
-            for second in &runs[at + 1..] {
-                for (case, figure) in first {
-                    let Some(other) = second.get(case) else { continue };
-                    let ratio = (other.value / figure.value).ln().abs().exp();
-                    let known = largest.entry(case).or_insert(ratio);
-                    *known = ratio.max(*known);
-                }
+        for case in runs.iter().flat_map(Figures::keys) {
+            let values = runs.iter().filter_map(|run| Some(run.get(case)?.value));
+            if let [least, .., most] = sorted(&values.collect::<Vec<_>>())[..] {
+                let known = largest.entry(case).or_insert(1.0);
+                *known = known.max(most / least);
             }
         }
     }

@@ -99,22 +99,15 @@ fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
 /// The figures of other runs of either build, which show how much runs of one build differ. If the
 /// two runs are of one build, they show nothing: their difference is in question.
 fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
-    let own: Vec<PathBuf> = folders.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    let mut sets = Vec::new();
-    for folder in folders {
-        let mut alike = SavedRun::alike(folder);
-        let is_one_build = own.iter().all(|path| alike.iter().any(|(folder, _)| folder == path));
-        if is_one_build {
-            alike.retain(|(folder, _)| !own.contains(folder));
-        }
-        if alike.len() > 1 {
-            sets.push(alike.iter().map(|(_, run)| figures(manifest, run)).collect());
-        }
-        if is_one_build {
-            break;
-        }
+    let own = folders.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+    let mut sets = vec![SavedRun::alike(folders[0])];
+    if own.iter().all(|own| sets[0].iter().any(|(folder, _)| folder == own)) {
+        sets[0].retain(|(folder, _)| !own.contains(folder));
+    } else {
+        sets.push(SavedRun::alike(folders[1]));
     }
-    sets
+    let sets = sets.iter().filter(|runs| runs.len() > 1);
+    sets.map(|runs| runs.iter().map(|(_, run)| figures(manifest, run)).collect()).collect()
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.
