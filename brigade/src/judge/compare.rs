@@ -116,26 +116,17 @@ pub enum Verdict {
     Unresolved,
 }
 
-/// What is known about two saved runs apart from their rows.
-#[derive(Debug, Default)]
-pub struct BetweenRuns<'a> {
-    /// By what to multiply the candidate's times.
-    pub correction: Option<f64>,
-    /// The number of runs behind `largest`.
-    pub earlier_runs: usize,
-    /// The largest ratio between runs of one build, by case.
-    pub largest: BTreeMap<&'a str, f64>,
-}
-
 impl Comparison {
     /// Compares the cases that both sides measured, matched by program and parameters, or by name
-    /// where flags of a side change these.
+    /// where flags of a side change these. The candidate's times are multiplied by `correction`;
+    /// each set of `earlier` runs is of one build.
     pub fn of(
         design: Design,
         sides: Pair<Side>,
         [baseline, candidate]: Pair<Vec<Row>>,
         margin: f64,
-        between: &BetweenRuns,
+        correction: Option<f64>,
+        earlier: &[Vec<Figures>],
     ) -> Self {
         let id = |row: &Row| match design {
             Design::SideBySide => row.case.clone(),
@@ -151,6 +142,7 @@ impl Comparison {
             }
         }
         not_compared.extend(others.values().map(|row| lacking(row, "baseline")));
+        let largest = largest(earlier);
         let all = if design == Design::Groups { CONFIDENCE } else { OF_VERDICTS };
         // So many intervals have `all` together, by Bonferroni's inequality.
         let intervals = if design == Design::TwoRuns { 1 } else { pairs.len().max(1) };
@@ -160,8 +152,8 @@ impl Comparison {
             sides,
             confidence: 1.0 - (1.0 - all) / intervals as f64,
             margin,
-            correction: between.correction,
-            earlier_runs: between.earlier_runs,
+            correction,
+            earlier_runs: earlier.iter().map(Vec::len).sum(),
             environment_differences: Vec::new(),
             cases: Vec::new(),
             not_compared,
@@ -169,7 +161,7 @@ impl Comparison {
         for rows in pairs {
             match comparison.ratio(&rows) {
                 Ok(ratio) => {
-                    let earlier = between.largest.get(&*rows[0].key()).copied();
+                    let earlier = largest.get(&*rows[0].key()).copied();
                     let verdict = comparison.verdict(&ratio, earlier);
                     comparison.cases.push(Compared { rows, ratio, earlier, verdict });
                 }
@@ -286,8 +278,11 @@ pub type Figures = BTreeMap<String, Estimate>;
 
 /// The figures of a run.
 pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
-    let cases = cases_of(manifest, run).into_iter();
-    cases.filter_map(|row| Some((row.key(), row.figure?))).collect()
+    figures_of(&cases_of(manifest, run))
+}
+
+fn figures_of(rows: &[Row]) -> Figures {
+    rows.iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
 /// How far the figures of the next run will be from those of this one.
@@ -330,7 +325,7 @@ impl Repeat {
 
 /// The largest ratio between figures of one case in two runs of one build, by case; each set of
 /// runs is of one build.
-pub fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
+fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
     let mut largest = BTreeMap::<&str, f64>::new();
     for runs in sets {
         for case in runs.iter().flat_map(Figures::keys) {
@@ -374,9 +369,13 @@ mod tests {
         Row { case: case.to_owned(), program: case.to_owned(), figure, ..row }
     }
 
-    fn compared(design: Design, values: [[f64; 12]; 2], between: &BetweenRuns) -> Comparison {
-        let rows = values.map(|values| vec![row("ring", values)]);
-        Comparison::of(design, Default::default(), rows, 0.03, between)
+    /// Compares two saved runs.
+    fn compared(
+        rows: [Vec<Row>; 2],
+        correction: Option<f64>,
+        earlier: &[Vec<Figures>],
+    ) -> Comparison {
+        Comparison::of(Design::TwoRuns, Default::default(), rows, 0.03, correction, earlier)
     }
 
     const SCATTER: [f64; 12] =
@@ -386,10 +385,10 @@ mod tests {
     fn saved_runs_get_a_verdict_only_beyond_what_runs_of_one_build_differ() {
         let values = [SCATTER, SCATTER.map(|value| value * 1.2)];
         let verdict = |earlier: Option<f64>, correction: Option<f64>| {
-            let key = row("ring", []).key();
-            let largest = earlier.map(|ratio| (&*key, ratio)).into_iter().collect();
-            let between = BetweenRuns { correction, earlier_runs: 2, largest };
-            let found = compared(Design::TwoRuns, values, &between);
+            let run = |value| figures_of(&[row("ring", [value])]);
+            let earlier = earlier.map(|ratio| [1.0, ratio].map(run).to_vec());
+            let rows = values.map(|values| vec![row("ring", values)]);
+            let found = compared(rows, correction, earlier.as_slice());
             (found.cases[0].verdict, found.cases[0].ratio.value)
         };
         assert_eq!(verdict(None, None).0, Verdict::Unresolved);
@@ -407,8 +406,7 @@ mod tests {
         rows[0].push(row("only", [1.0]));
         rows[1].push(row("failed", []));
         rows[0].push(row("failed", [1.0]));
-        let none = BetweenRuns::default();
-        let found = Comparison::of(Design::SideBySide, Default::default(), rows, 0.03, &none);
+        let found = compared(rows, None, &[]);
         let cases: Vec<&str> = found.not_compared.iter().map(|missing| &*missing.case).collect();
         assert_eq!((found.cases.len(), cases), (0, vec!["only", "ring", "failed"]));
     }
@@ -431,20 +429,16 @@ mod tests {
     }
 
     fn figures(run: &Recorded) -> Figures {
-        rows(run, 1.0).into_iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
+        figures_of(&rows(run, 1.0))
     }
 
     /// Runs `first` and `second`, this much slower, compared with the help of the other four.
     fn of_pair(runs: &[Recorded], [first, second]: [usize; 2], slower: f64) -> Comparison {
         let others = runs.iter().enumerate().filter(|(at, _)| ![first, second].contains(at));
         let others = [others.map(|(_, run)| figures(run)).collect::<Vec<_>>()];
-        let between = BetweenRuns {
-            correction: Some(runs[first].reference_ns / runs[second].reference_ns),
-            earlier_runs: 4,
-            largest: largest(&others),
-        };
+        let correction = runs[first].reference_ns / runs[second].reference_ns;
         let rows = [rows(&runs[first], 1.0), rows(&runs[second], slower)];
-        Comparison::of(Design::TwoRuns, Default::default(), rows, 0.03, &between)
+        compared(rows, Some(correction), &others)
     }
 
     #[test]

@@ -289,11 +289,7 @@ pub fn check_writable(parent: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(parent)
         .and_then(|()| tempfile::tempfile_in(parent))
         .map(drop)
-        .with_context(|| not_writable(parent))
-}
-
-fn not_writable(parent: &Path) -> String {
-    format!("--results: writing to {}: name another folder", parent.display())
+        .with_context(|| format!("--results: writing to {}: name another folder", parent.display()))
 }
 
 impl Folder {
@@ -305,7 +301,7 @@ impl Folder {
     pub fn create(parent: &Path, run: &SavedRun, label: &str) -> anyhow::Result<Self> {
         let date = run.description.started_at.split('T').next().unwrap_or_default();
         let path = make_unused(parent, &format!("{date}-{label}"))
-            .with_context(|| not_writable(parent))?;
+            .with_context(|| format!("writing to {}", parent.display()))?;
         let file = path.join(RECORDS);
         let records = OpenOptions::new()
             .append(true)

@@ -9,7 +9,7 @@ use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output::{self, read};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{
-    BetweenRuns, Comparison, Design, Figures, Pair, Side, Verdict, figures, largest, reference_ns,
+    Comparison, Design, Figures, Pair, Side, Verdict, figures, reference_ns,
 };
 use crate::judge::environment::{Difference, between_machines, of_processes, same_machine};
 use crate::judge::row::{Row, cases_of};
@@ -50,35 +50,31 @@ fn of_runs(
     folders: &Pair<Vec<PathBuf>>,
     margin: f64,
 ) -> anyhow::Result<Comparison> {
-    let read_all = |folders: &Vec<PathBuf>| -> anyhow::Result<Vec<SavedRun>> {
-        folders.iter().map(|folder| read(folder)).collect()
+    let read_all = |folders: &[PathBuf]| {
+        folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<Vec<_>>>()
     };
     let groups = [read_all(&folders[0])?, read_all(&folders[1])?];
     let sides = [0, 1].map(|side| described(&folders[side], &groups[side]));
-    let rows = groups.each_ref().map(|runs| match &runs[..] {
-        [run] if groups.iter().all(|runs| runs.len() == 1) => cases_of(manifest, run),
-        runs => over_runs(runs.iter().map(|run| cases_of(manifest, run)).collect()),
-    });
+    let rows = |run: &SavedRun| cases_of(manifest, run);
     let mut comparison = match groups.each_ref().map(Vec::as_slice) {
         [[first], [second]] => {
             let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]]);
-            let between = BetweenRuns {
-                correction: correction(first, second),
-                earlier_runs: earlier.iter().map(Vec::len).sum(),
-                largest: largest(&earlier),
-            };
-            Comparison::of(Design::TwoRuns, sides, rows, margin, &between)
+            let (both, correction) = ([rows(first), rows(second)], correction(first, second));
+            Comparison::of(Design::TwoRuns, sides, both, margin, correction, &earlier)
         }
-        _ => Comparison::of(Design::Groups, sides, rows, margin, &BetweenRuns::default()),
+        groups => {
+            let both = groups.map(|runs| over_runs(runs.iter().map(rows)));
+            Comparison::of(Design::Groups, sides, both, margin, None, &[])
+        }
     };
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
 }
 
 /// The figure of each case over several runs, each of which is one sample.
-fn over_runs(runs: Vec<Vec<Row>>) -> Vec<Row> {
+fn over_runs(runs: impl Iterator<Item = Vec<Row>>) -> Vec<Row> {
     let mut by_case: Vec<(String, Vec<Row>)> = Vec::new();
-    for row in runs.into_iter().flatten() {
+    for row in runs.flatten() {
         let key = row.key();
         match by_case.iter_mut().find(|(known, _)| *known == key) {
             Some((_, rows)) => rows.push(row),

@@ -11,7 +11,7 @@ use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::session::{Series, Session, described};
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::{BetweenRuns, Comparison, Design, Side};
+use crate::judge::compare::{Comparison, Design, Side};
 use crate::judge::row::cases_of;
 use crate::manifest::Manifest;
 use crate::measure::executables::{Executables, executables_in};
@@ -76,8 +76,8 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let rows = series.each_ref().map(|series| cases_of(&manifest, &series.saved));
     let others = baseline.build != candidate.build;
     let sides = [baseline.described(&series[0], others), candidate.described(&series[1], others)];
-    let (margin, between) = (flags.margin / 100.0, BetweenRuns::default());
-    let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, &between);
+    let margin = flags.margin / 100.0;
+    let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
     comparison.not_compared.splice(..0, skipped);
     print(&comparison, flags)?;
     if session.signals.stops() > 0 {
