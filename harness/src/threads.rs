@@ -28,7 +28,7 @@ pub fn spawn<'scope>(
 
 /// Ends a brigade after its driver has returned `result`: observes the tasks,
 /// closes the channel `first`, so that they end one after another, and waits
-/// for them. Thread i is task i.
+/// for their `outcomes`, in order.
 ///
 /// # Errors
 /// The root cause. When a task fails, its neighbours and the driver see closed
@@ -38,11 +38,11 @@ pub fn end<S>(
     bench: &Bench,
     result: anyhow::Result<()>,
     first: S,
-    threads: Vec<ScopedJoinHandle<'_, io::Result<()>>>,
+    outcomes: impl Iterator<Item = Result<(), TaskError>>,
 ) -> anyhow::Result<()> {
     let observed = result.and_then(|()| bench.observe());
     drop(first);
-    root_cause(threads.into_iter().map(outcome)).and(observed)
+    root_cause(outcomes).and(observed)
 }
 
 /// Waits for a thread of a brigade, and returns its outcome.

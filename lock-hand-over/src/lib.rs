@@ -174,7 +174,7 @@ fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
             tasks.push(threads::spawn(scope, number, builder, body)?);
         }
         let driven = block_on(drive(flags, bench, &mut crew, &shared));
-        threads::end(bench, driven, crew, tasks)
+        threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
     })
 }
 

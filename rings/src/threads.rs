@@ -5,7 +5,7 @@ use std::thread::{self, Builder};
 
 use anyhow::Context as _;
 use harness::hand_over::{Sink, Source, send_round};
-use harness::threads::{end, joined, spawn};
+use harness::threads::{end, joined, outcome, spawn};
 use harness::{Bench, Line, failure};
 
 use crate::laps::{Laps, Pool};
@@ -39,7 +39,7 @@ pub fn measure<R: Source, S: Sink>(
         let result = bench
             .rounds(None)
             .try_for_each(|round| drive_all(bench, &Pool::new(round, bench, rings), &mut ends));
-        end(bench, result, ends, threads)
+        end(bench, result, ends, threads.into_iter().map(outcome))
     })
 }
 

@@ -15,17 +15,17 @@
 //! memory is that of the driver only, crossings are not traced, and clock ticks are too coarse to
 //! divide the CPU time of many processes into user and kernel.
 
-mod processes;
-
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::sync::mpsc::sync_channel;
 use std::{io, thread};
 
 use anyhow::{Context as _, bail};
-use harness::failure::UsageError;
-use harness::hand_over::{self, Channel, Reach, Sink, Source, send_round};
+use harness::failure::{self, UsageError};
+use harness::hand_over::{self, Channel, Reach, Sink, Source, send_round, swapped};
 use harness::limits::Kind;
-use harness::threads::{end, spawn};
-use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag};
+use harness::threads::{end, outcome, outcome_of_process, spawn};
+use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, process_stat};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -96,10 +96,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         ThreadChannel::SocketPair => of_kernel(Channel::SocketPair),
         ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
         ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
-        ThreadChannel::Mpsc => brigade(flags, bench, || {
-            let (sender, receiver) = sync_channel(1);
-            Ok((receiver, sender))
-        }),
+        ThreadChannel::Mpsc => brigade(flags, bench, || Ok(swapped(sync_channel(1)))),
         ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
     }
 }
@@ -117,16 +114,36 @@ fn brigade<R: Source, S: Sink>(
         };
         let mut line = Line::create(bench.tasks_to_create(), open, start)?;
         let result = drive(bench, &mut line.first, &mut line.last);
-        end(bench, result, line.first, line.tasks)
+        end(bench, result, line.first, line.tasks.into_iter().map(outcome))
     })
 }
 
-/// The same with processes, each a fork of this one.
+/// The same with processes, each a fork of this one with only its two channels open.
 fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
-    let body = |task, upstream, downstream| relay(bench, task, upstream, downstream);
-    let mut line = processes::start(bench, channel, body)?;
+    let start = |task, upstream, downstream| {
+        let live = || {
+            close_all_but(&[&upstream, &downstream])?;
+            relay(bench, task, upstream, downstream)
+        };
+        process_stat::spawn(live).map_err(failure::to_create(format_args!("task {task}")))
+    };
+    let mut line = Line::create(bench.tasks_to_create(), || channel.open(), start)?;
+    bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
     let result = drive(bench, &mut line.first, &mut line.last);
-    processes::end(bench, result, line)
+    end(bench, result, line.first, line.tasks.into_iter().map(outcome_of_process))
+}
+
+/// Closes every file except the standard ones and these. An open end of another channel would hide
+/// from its reader that its writer has ended.
+fn close_all_but(kept: &[&File]) -> io::Result<()> {
+    let names = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
+    let names = names.collect::<io::Result<Vec<_>>>()?;
+    let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    for file in open.filter(|file| *file > 2 && kept.iter().all(|kept| kept.as_raw_fd() != *file)) {
+        // SAFETY: nothing in this process uses it any more: it ends without destructors.
+        unsafe { libc::close(file) };
+    }
+    Ok(())
 }
 
 /// Sends the token round, lap after lap.
