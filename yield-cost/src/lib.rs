@@ -28,6 +28,8 @@ use harness::limits::Kind;
 use harness::placement::Policy;
 use harness::{Bench, Count, Launch, RuntimeKind, Spec, WorkFlag};
 
+use tasks::{CYCLES, Yield};
+
 /// Time the cost of switching after a unit of work.
 ///
 /// One cycle: work, then a switch of the kind in --scenario, until it is the
@@ -89,8 +91,8 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let work = flags.work.work;
     match flags.scenario {
         Scenario::NoSwitch => tasks::no_switch(bench, work),
-        Scenario::AwaitReady => tasks::local_pool(tasks::ready_cycles(bench.clone(), work)),
-        Scenario::YieldLocalPool => tasks::local_pool(tasks::yielding_cycles(bench.clone(), work)),
+        Scenario::AwaitReady => tasks::local_pool(bench, work, Yield::ready, 0),
+        Scenario::YieldLocalPool => tasks::local_pool(bench, work, Yield::new, CYCLES),
         Scenario::YieldTokioCt => tasks::tokio(RuntimeKind::TokioCurrentThread, bench, work),
         Scenario::YieldTokioMt => tasks::tokio(RuntimeKind::Tokio, bench, work),
         Scenario::Coroutine => tasks::coroutine(bench, work),

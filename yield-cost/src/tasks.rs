@@ -34,11 +34,15 @@ pub fn no_switch(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.observe()
 }
 
-/// Measures cycles of a task on the LocalPool of `futures`.
-pub fn local_pool(
-    cycles: impl Future<Output = anyhow::Result<()>> + 'static,
+/// Measures [`cycles`] of a task on the LocalPool of `futures`.
+pub fn local_pool<F: Future<Output = ()> + 'static>(
+    bench: &Bench,
+    units: u64,
+    switch: impl Fn() -> F + 'static,
+    expected: u64,
 ) -> anyhow::Result<()> {
     let mut pool = LocalPool::new();
+    let cycles = cycles(bench.clone(), units, switch, expected);
     let task = pool.spawner().spawn_local_with_handle(cycles).context("spawning the task")?;
     pool.run_until(task)
 }
@@ -46,7 +50,7 @@ pub fn local_pool(
 /// Measures cycles that end with a yield to the runtime. They run as a spawned
 /// task: a future that a runtime blocks on bypasses its queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
-    let cycles = yielding_cycles(bench.clone(), units);
+    let cycles = cycles(bench.clone(), units, Yield::new, CYCLES);
     AsyncRuntime::start(RuntimeFlags { runtime: kind, workers: None }, bench)?
         .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
 }
@@ -73,38 +77,29 @@ pub fn coroutine(bench: &Bench, units: u64) -> anyhow::Result<()> {
     bench.observe()
 }
 
-/// Cycles that end with an await of something ready.
-pub async fn ready_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {
-    let polls = AtomicU64::new(0);
-    counted(&polls, cycles(&bench, units, Yield::ready, &polls, 0)).await
-}
-
-/// Cycles that end with an await that yields once.
-pub async fn yielding_cycles(bench: Bench, units: u64) -> anyhow::Result<()> {
-    let polls = AtomicU64::new(0);
-    counted(&polls, cycles(&bench, units, Yield::new, &polls, CYCLES)).await
-}
-
-/// The laps of a task that awaits at the end of every cycle. `polls` counts how
-/// often the task is polled, which must be `expected` times per lap.
+/// The laps of a task that awaits what `switch` returns at the end of every cycle. The task must be
+/// polled `expected` times per lap.
 async fn cycles<F: Future<Output = ()>>(
-    bench: &Bench,
+    bench: Bench,
     units: u64,
     switch: impl Fn() -> F,
-    polls: &AtomicU64,
     expected: u64,
 ) -> anyhow::Result<()> {
-    for lap in bench.laps(&[block()]) {
-        let before = polls.load(Relaxed);
-        for _ in 0..CYCLES {
-            spend(units);
-            switch().await;
+    let polls = &AtomicU64::new(0);
+    let laps = async move {
+        for lap in bench.laps(&[block()]) {
+            let before = polls.load(Relaxed);
+            for _ in 0..CYCLES {
+                spend(units);
+                switch().await;
+            }
+            lap.finish();
+            let polled = polls.load(Relaxed) - before;
+            ensure!(polled == expected, "{CYCLES} awaits polled their task {polled} times");
         }
-        lap.finish();
-        let polled = polls.load(Relaxed) - before;
-        ensure!(polled == expected, "{CYCLES} awaits polled their task {polled} times");
-    }
-    bench.observe()
+        bench.observe()
+    };
+    counted(polls, laps).await
 }
 
 /// Runs `future` and counts its polls. Nobody else counts, so that the count
@@ -119,18 +114,18 @@ async fn counted<T>(polls: &AtomicU64, future: impl Future<Output = T>) -> T {
 }
 
 /// A future that wakes its task and yields, once.
-struct Yield {
+pub struct Yield {
     yielded: bool,
 }
 
 impl Yield {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { yielded: false }
     }
 
     /// A future that has already yielded. The compiler must not know that: it
     /// would remove the await.
-    fn ready() -> Self {
+    pub fn ready() -> Self {
         Self { yielded: black_box(true) }
     }
 }
@@ -168,9 +163,8 @@ mod tests {
 
     #[test]
     fn a_wrong_number_of_polls_fails_the_run() {
-        let polls = AtomicU64::new(0);
         let bench = Bench::standalone(1, 1, 0, None).expect("affinity");
-        let task = counted(&polls, cycles(&bench, 0, Yield::ready, &polls, CYCLES));
+        let task = cycles(bench, 0, Yield::ready, CYCLES);
         assert!(futures::executor::block_on(task).is_err(), "nothing yielded");
     }
 }

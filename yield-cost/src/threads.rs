@@ -2,64 +2,58 @@
 //! event around. Turns are counted and verified.
 
 use std::collections::VecDeque;
-use std::io;
 use std::iter;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ScopedJoinHandle, Thread};
+use std::thread::{self, Thread};
 
 use anyhow::{Context as _, ensure};
 use harness::Bench;
-use harness::threads::{outcome, root_cause, spawn};
+use harness::threads::{end, outcome, spawn};
 use harness::work::spend;
 
 use crate::tasks::{CYCLES, block};
 
-/// Measures cycles of two threads that yield to each other.
+/// Measures cycles of threads that yield to one another.
 pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    let turns = &Turns::default();
-    thread::scope(|scope| {
-        let passing = || {
-            while !turns.over.load(Relaxed) {
-                turns.do_cycle(1, units);
-                thread::yield_now();
-            }
-            Ok(())
-        };
-        let end = EndOfTurns { turns, event: None };
-        let other = spawn(scope, 1, thread::Builder::new(), passing)?;
-        let driven = drive(bench, turns, units, thread::yield_now);
-        drop(end);
-        join(vec![other]).and(driven)
-    })
+    measure(bench, units, &Turns::default(), None, thread::yield_now)
 }
 
-/// Measures cycles of as many threads as there are CPUs, at least two; one at a
-/// time owns the event.
+/// Measures cycles of threads of which one at a time owns the event.
 pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    let threads = bench.tasks();
     let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
+    measure(bench, units, turns, Some(event), || event.set_and_wait(turns))
+}
+
+/// Measures cycles of all threads, each of which ends with `switch`. This one is task 0.
+fn measure(
+    bench: &Bench,
+    units: u64,
+    turns: &Turns,
+    event: Option<&AutoResetEvent>,
+    switch: impl Fn() + Sync,
+) -> anyhow::Result<()> {
+    let switch = &switch;
     thread::scope(|scope| {
-        let end = EndOfTurns { turns, event: Some(event) };
-        let mut others = Vec::with_capacity(threads);
-        for own in 1..threads {
+        let mut others = Vec::with_capacity(bench.tasks());
+        let over = EndOfTurns { turns, event };
+        for own in 1..bench.tasks() {
             let passing = move || {
-                let _end = EndOfTurns { turns, event: Some(event) };
-                event.wait(turns);
+                let _over = EndOfTurns { turns, event };
+                event.inspect(|event| event.wait(turns));
                 while !turns.over.load(Relaxed) {
                     turns.do_cycle(own as u64, units);
-                    event.set_and_wait(turns);
+                    switch();
                 }
                 Ok(())
             };
             others.push(spawn(scope, own, thread::Builder::new(), passing)?);
         }
-        while event.waiting().len() < threads - 1 {
+        while event.is_some_and(|event| event.waiting().len() < others.len()) {
             thread::yield_now();
         }
-        let driven = drive(bench, turns, units, || event.set_and_wait(turns));
-        drop(end);
-        join(others).and(driven)
+        let driven = drive(bench, turns, units, switch);
+        end(bench, driven, over, iter::once(Ok(())).chain(others.into_iter().map(outcome)))
     })
 }
 
@@ -97,11 +91,6 @@ impl Turns {
     }
 }
 
-/// Waits for tasks 1, 2, …; task 0 is the driver.
-fn join(others: Vec<ScopedJoinHandle<'_, io::Result<()>>>) -> anyhow::Result<()> {
-    root_cause(iter::once(Ok(())).chain(others.into_iter().map(outcome)))
-}
-
 /// Ends the turns when dropped, and wakes the threads that wait for the event.
 struct EndOfTurns<'a> {
     turns: &'a Turns,
@@ -135,7 +124,7 @@ fn drive(bench: &Bench, turns: &Turns, units: u64, switch: impl Fn()) -> anyhow:
         verify("turns changed threads", turns.switched.load(Relaxed), cycles, LEAST_TURNS)?;
         verify("switches were counted", switches, measured, LEAST_SWITCHES)?;
     }
-    bench.observe()
+    Ok(())
 }
 
 /// Fails if too small a share of the cycles switched threads.
