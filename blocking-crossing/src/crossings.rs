@@ -1,11 +1,11 @@
 //! The ways to run a blocking call from an async task, and return.
 
-use std::io;
+use std::io::{self, ErrorKind};
+use std::panic::resume_unwind;
 use std::sync::mpsc as blocking;
 use std::thread::{self, JoinHandle, ThreadId};
 
-use anyhow::Context as _;
-use harness::{Work, failure, threads};
+use harness::{Work, failure};
 use tokio::sync::mpsc;
 use tokio::task::{block_in_place, spawn_blocking};
 
@@ -22,13 +22,6 @@ pub enum Via {
     Channel,
 }
 
-impl Via {
-    /// Whether a call runs on a different thread than its caller.
-    pub fn crosses(self) -> bool {
-        matches!(self, Self::SpawnBlocking | Self::Channel)
-    }
-}
-
 /// One caller's way to run calls.
 pub enum Crossing {
     Inline(Work),
@@ -42,7 +35,6 @@ pub struct Own {
     calls: blocking::SyncSender<()>,
     returns: mpsc::Receiver<ThreadId>,
     thread: JoinHandle<io::Result<()>>,
-    number: usize,
 }
 
 /// The call, and the thread that it ran on.
@@ -69,7 +61,7 @@ impl Crossing {
                 let thread = thread::Builder::new().spawn(serve);
                 let what = format_args!("the thread of task {number}");
                 let thread = thread.map_err(failure::to_create(what))?;
-                Self::Channel(Own { calls, returns, thread, number })
+                Self::Channel(Own { calls, returns, thread })
             }
         })
     }
@@ -78,31 +70,31 @@ impl Crossing {
     ///
     /// # Errors
     /// If the thread has ended.
-    pub async fn call(&mut self) -> anyhow::Result<bool> {
+    pub async fn call(&mut self) -> io::Result<bool> {
         let caller = thread::current().id();
         let called = match self {
             Self::Inline(work) => blocking_call(*work),
             Self::BlockInPlace(work) => block_in_place(|| blocking_call(*work)),
             Self::SpawnBlocking(work) => {
                 let work = *work;
-                spawn_blocking(move || blocking_call(work)).await.context("calling")?
+                spawn_blocking(move || blocking_call(work)).await?
             }
             Self::Channel(own) => {
-                own.calls.send(()).context("calling")?;
-                own.returns.recv().await.context("waiting for a call to return")?
+                own.calls.send(()).map_err(io::Error::other)?;
+                own.returns.recv().await.ok_or(ErrorKind::UnexpectedEof)?
             }
         };
         Ok(called == caller)
     }
 
-    /// Ends the thread, if there is one.
+    /// Ends the thread, if there is one, and panics if it did.
     ///
     /// # Errors
-    /// If it failed or panicked.
-    pub fn end(self) -> anyhow::Result<()> {
-        let Self::Channel(Own { calls, thread, number, .. }) = self else { return Ok(()) };
+    /// If it failed.
+    pub fn end(self) -> io::Result<()> {
+        let Self::Channel(Own { calls, thread, .. }) = self else { return Ok(()) };
         drop(calls);
-        threads::join(number, thread)?.context("making calls")
+        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 

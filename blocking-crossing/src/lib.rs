@@ -20,13 +20,15 @@
 
 mod crossings;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context as _, bail, ensure};
+use harness::async_tasks::end;
 use harness::failure::UsageError;
 use harness::limits::Kind;
-use harness::runtime::{AsyncRuntime, join, spawn};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, Work, WorkFlag};
 use tokio::sync::mpsc;
 
@@ -82,21 +84,13 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
         let (start, started) = mpsc::channel(1);
         let crossing = Crossing::open(via, number, work)?;
         let caller = call(crossing, started, done.clone(), Arc::clone(&here));
-        tasks.push(spawn(runtime, caller));
+        tasks.push(outcome(spawn(runtime, caller)));
         starts.push(start);
     }
     drop(done);
 
     let result = drive(&bench, &starts, &mut all_done, &here, via).await;
-    let observed = result.and_then(|()| bench.observe());
-    drop(starts);
-    let mut ended = Ok(());
-    for (number, task) in tasks.into_iter().enumerate() {
-        let in_task = || format!("in task {number}");
-        let called = join(number, task).await.and_then(|called| called.with_context(in_task));
-        ended = ended.and(called);
-    }
-    ended.and(observed)
+    end(&bench, result, starts, tasks).await
 }
 
 /// Lets all callers make their calls, lap after lap, and checks where these ran.
@@ -110,6 +104,8 @@ async fn drive(
     let operations = starts.len() as u64 * CALLS;
     let measured =
         Measured { operations, covers_tasks: true, ..Measured::single("iteration", "call") };
+    // Those that run on their caller's thread.
+    let expected = if matches!(via, Via::Inline | Via::BlockInPlace) { operations } else { 0 };
     for lap in bench.laps(&[measured]) {
         for start in starts {
             start.send(()).await.context("starting a caller")?;
@@ -119,7 +115,6 @@ async fn drive(
         }
         lap.finish();
         let here = here.swap(0, Relaxed);
-        let expected = if via.crosses() { 0 } else { operations };
         ensure!(
             here == expected,
             "{here} of {operations} calls ran on their caller's thread, instead of {expected}"
@@ -134,7 +129,7 @@ async fn call(
     mut started: mpsc::Receiver<()>,
     done: mpsc::Sender<()>,
     own_thread: Arc<AtomicU64>,
-) -> anyhow::Result<()> {
+) -> io::Result<()> {
     while started.recv().await.is_some() {
         let mut here = 0;
         for _ in 0..CALLS {
