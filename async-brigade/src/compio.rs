@@ -2,7 +2,6 @@
 //! is done with it, so a relay gives the byte away and gets it back. Requests are submitted when
 //! the thread has nothing else to run.
 
-use std::future::Future;
 use std::io;
 
 use anyhow::Context as _;
@@ -10,10 +9,9 @@ use compio::BufResult;
 use compio::fs::pipe;
 use compio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use compio::net::UnixStream;
-use compio::runtime::{Runtime, spawn};
+use compio::runtime::Runtime;
 use harness::async_tasks::{caught, end};
-use harness::threads::TaskError;
-use harness::{Bench, Channel, Measured, Station, failure};
+use harness::{Bench, Channel, Line, Measured, Station, failure};
 
 /// Measures the brigade over such channels.
 ///
@@ -21,48 +19,32 @@ use harness::{Bench, Channel, Measured, Station, failure};
 /// Those of limits, channels and tasks.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let runtime = Runtime::new().map_err(failure::to_create("the runtime"))?;
-    runtime.block_on(async {
-        match channel {
-            Channel::Pipe => brigade(bench, pipe::anonymous, relay).await,
-            Channel::SocketPair => brigade(bench, socket_pair, relay).await,
-        }
-    })
+    match channel {
+        Channel::Pipe => brigade(&runtime, bench, || runtime.block_on(pipe::anonymous())),
+        Channel::SocketPair => brigade(&runtime, bench, || runtime.enter(socket_pair)),
+    }
 }
 
-async fn socket_pair() -> io::Result<(UnixStream, UnixStream)> {
+fn socket_pair() -> io::Result<(UnixStream, UnixStream)> {
     let (reader, writer) = std::os::unix::net::UnixStream::pair()?;
     Ok((UnixStream::from_std(reader)?, UnixStream::from_std(writer)?))
 }
 
-/// Sets up the brigade, with channels that `open` opens and with tasks that each run a `relay`, and
-/// measures it.
-pub async fn brigade<R, W, T>(
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+fn brigade<R: AsyncRead + 'static, W: AsyncWrite + 'static>(
+    runtime: &Runtime,
     bench: &Bench,
-    open: impl AsyncFn() -> io::Result<(R, W)>,
-    relay: impl Fn(Station, R, W) -> T,
-) -> anyhow::Result<()>
-where
-    R: AsyncRead,
-    W: AsyncWrite,
-    T: Future<Output = io::Result<()>> + 'static,
-{
-    let open = async |number| open().await.map_err(failure::of_channel(number));
-    let (mut upstream, mut first) = open(0).await?;
-    let mut tasks = Vec::with_capacity(bench.tasks());
-    for task in bench.tasks_to_create() {
-        let (next_upstream, downstream) = open(task + 1).await?;
-        let relay = relay(bench.station(task), upstream, downstream);
-        tasks.push(spawn(caught(relay)));
-        upstream = next_upstream;
-    }
-    let mut last = upstream;
+    open: impl FnMut() -> io::Result<(R, W)>,
+) -> anyhow::Result<()> {
+    let mut line = Line::create(bench.tasks_to_create(), open, |task, upstream, downstream| {
+        Ok(runtime.spawn(caught(relay(bench.station(task), upstream, downstream))))
+    })?;
 
-    let result = drive(bench, &mut first, &mut last).await;
-    let tasks = tasks.into_iter().map(async |task| match task.await {
-        Ok(outcome) => outcome,
-        Err(_) => Err(TaskError::Panicked("cancelled".into())),
-    });
-    end(bench, result, first, tasks).await
+    runtime.block_on(async {
+        let result = drive(bench, &mut line.first, &mut line.last).await;
+        let tasks = line.tasks.into_iter().map(async |task| task.await.expect("nobody cancels it"));
+        end(bench, result, line.first, tasks).await
+    })
 }
 
 /// Sends the token round, lap after lap.

@@ -5,6 +5,7 @@ use std::io;
 
 use anyhow::Context as _;
 use harness::async_tasks::end;
+use harness::hand_over::swapped;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Channel, Line, Measured, RuntimeFlags, RuntimeKind, Station};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -25,7 +26,7 @@ pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::
 }
 
 pub fn open_pipe() -> io::Result<(pipe::Receiver, pipe::Sender)> {
-    pipe::pipe().map(|(sender, receiver)| (receiver, sender))
+    pipe::pipe().map(swapped)
 }
 
 /// Sets up the brigade, with channels that `open` opens and with tasks that each run a `relay`, and

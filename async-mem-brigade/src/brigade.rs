@@ -14,7 +14,7 @@ use crate::channels::{Sink, Source};
 /// measures it. `spawn` creates a task and returns a future of its outcome.
 pub async fn brigade<R: Source, S: Sink, T, J>(
     bench: Bench,
-    open: impl Fn() -> (S, R),
+    open: impl Fn() -> (R, S),
     spawn: impl Fn(T) -> J,
     relay: impl Fn(Station, R, S) -> T,
 ) -> anyhow::Result<()>
@@ -22,13 +22,9 @@ where
     T: Future<Output = io::Result<()>> + Send + 'static,
     J: Future<Output = Result<(), TaskError>>,
 {
-    let open = || {
-        let (sink, source) = open();
-        Ok((source, sink))
-    };
-    let mut line = Line::create(bench.tasks_to_create(), open, |task, upstream, downstream| {
-        Ok(spawn(relay(bench.station(task), upstream, downstream)))
-    })?;
+    let start =
+        |task, upstream, downstream| Ok(spawn(relay(bench.station(task), upstream, downstream)));
+    let mut line = Line::create(bench.tasks_to_create(), || Ok(open()), start)?;
 
     let result = drive(&bench, &line.first, &mut line.last).await;
     end(&bench, result, line.first, line.tasks).await

@@ -8,7 +8,7 @@ use async_executor::LocalExecutor;
 use futures::executor::block_on;
 use harness::Bench;
 use harness::async_tasks::caught;
-
+use harness::hand_over::swapped;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::brigade::brigade;
@@ -42,7 +42,8 @@ fn error_of(fault: Fault) -> String {
     };
     let executor = LocalExecutor::new();
     let spawn = |task| executor.spawn(caught(task));
-    let ended = block_on(executor.run(brigade(bench.clone(), || channel(1), spawn, relay)));
+    let ended =
+        block_on(executor.run(brigade(bench.clone(), || swapped(channel(1)), spawn, relay)));
     assert_eq!(bench.findings().iterations, 30, "the laps before, and no other");
     format!("{:#}", ended.expect_err("a fault"))
 }

@@ -16,6 +16,7 @@ mod channels;
 
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
+use futures::FutureExt as _;
 use futures::executor::{self, block_on};
 use futures::task::LocalSpawnExt as _;
 use harness::RuntimeKind::{
@@ -23,8 +24,8 @@ use harness::RuntimeKind::{
 };
 use harness::async_tasks::caught;
 use harness::failure::to_create;
+use harness::hand_over::swapped;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::threads::TaskError;
 use harness::{Bench, Launch, LoadFlags, RuntimeFlags, Spec};
 use tokio::sync::mpsc;
 
@@ -69,8 +70,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = flags.runtime;
     match flags.channel {
-        Channel::Tokio => measure(runtime, bench, || mpsc::channel(1)),
-        Channel::Smol => measure(runtime, bench, || async_channel::bounded(1)),
+        Channel::Tokio => measure(runtime, bench, || swapped(mpsc::channel(1))),
+        Channel::Smol => measure(runtime, bench, || swapped(async_channel::bounded(1))),
     }
 }
 
@@ -78,16 +79,13 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 fn measure<R: Source, S: Sink>(
     on: RuntimeFlags,
     bench: &Bench,
-    open: fn() -> (S, R),
+    open: fn() -> (R, S),
 ) -> anyhow::Result<()> {
     match on.runtime {
         Compio => {
             let runtime = Runtime::new().map_err(to_create("the runtime"))?;
-            let cancelled = |_| Err(TaskError::Panicked("cancelled".into()));
-            let spawn = |task| {
-                let task = runtime.spawn(caught(task));
-                async move { task.await.unwrap_or_else(cancelled) }
-            };
+            let spawn =
+                |task| runtime.spawn(caught(task)).map(|ended| ended.expect("nobody cancels it"));
             runtime.block_on(brigade(bench.clone(), open, spawn, relay))
         }
         LocalPool => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use harness::async_tasks::end;
+use harness::hand_over::swapped;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{Bench, Line, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,7 +32,7 @@ async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Resu
         let mut creation = bench.tasks_to_create();
         for _ in 0..rings {
             let of_ring = creation.by_ref().take(bench.tasks() / rings);
-            let open = || pipe().map(|(writer, reader)| (reader, writer));
+            let open = || pipe().map(swapped);
             let ring = Line::create(of_ring, open, |_, upstream, downstream| {
                 Ok(outcome(spawn(kind, relay(upstream, downstream))))
             })?;

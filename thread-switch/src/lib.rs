@@ -27,6 +27,7 @@ use std::sync::mpsc;
 use anyhow::Context as _;
 use harness::hand_over::{
     Channel, Futex, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves, shared_monitor,
+    swapped,
 };
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, Spec};
@@ -73,10 +74,6 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 fn sockets() -> io::Result<[(File, File); 2]> {
     let (driver, partner) = Channel::SocketPair.open()?;
     Ok([(partner.try_clone()?, driver.try_clone()?), (driver, partner)])
-}
-
-fn swapped<S, R>((sender, receiver): (S, R)) -> (R, S) {
-    (receiver, sender)
 }
 
 /// Measures a pair of sides as threads or as processes.

@@ -19,14 +19,12 @@ fn boxed<R: Source + 'static, S: Sink + 'static>((source, sink): (R, S)) -> Ends
 
 /// A new channel of every kind.
 fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
-    let (sender, receiver) = mpsc::channel();
-    let (rendezvous, meeting) = mpsc::sync_channel(0);
     let mut channels = vec![
         ("pipe", boxed(Channel::Pipe.open().expect("a pipe"))),
         ("socketpair", boxed(Channel::SocketPair.open().expect("sockets"))),
         ("eventfd", boxed(eventfd().expect("a counter"))),
-        ("mpsc", boxed((receiver, sender))),
-        ("rendezvous", boxed((meeting, rendezvous))),
+        ("mpsc", boxed(swapped(mpsc::channel()))),
+        ("rendezvous", boxed(swapped(mpsc::sync_channel(0)))),
         ("condvar", boxed(monitor())),
     ];
     for reach in [Reach::Thread, Reach::Process] {
