@@ -36,13 +36,6 @@ pub enum Via {
     Thread,
 }
 
-impl Via {
-    /// The name of one operation.
-    pub fn operation(self) -> &'static str {
-        if self == Self::Thread { "thread" } else { "process" }
-    }
-}
-
 /// Launches tasks by one mechanism, and owns their stacks if they need any.
 pub struct Launcher {
     via: Via,

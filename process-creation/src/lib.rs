@@ -21,9 +21,6 @@
 
 mod launch;
 
-use std::io::{self, Write as _};
-
-use anyhow::Context as _;
 use harness::limits::{Kind, Need, require};
 use harness::{Bench, Launch, Measured, Spec};
 
@@ -61,10 +58,9 @@ fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()
     let tasks = bench.tasks();
     let mut launcher = Launcher::new(via, tasks)?;
     let mut launched = Vec::with_capacity(tasks);
-    // A forked child has a copy of every unflushed buffer.
-    io::stdout().flush().context("flushing standard output")?;
 
-    let phases = ["launch", "join"].map(|name| Measured::per_task(name, via.operation(), tasks));
+    let operation = if via == Via::Thread { "thread" } else { "process" };
+    let phases = ["launch", "join"].map(|name| Measured::per_task(name, operation, tasks));
     for mut lap in bench.laps(&phases) {
         let short = (0..tasks).try_for_each(|task| {
             launched.push(launcher.launch(task)?);

@@ -56,12 +56,6 @@ pub enum Via {
     Yield,
 }
 
-impl Via {
-    fn crosses_processes(self) -> bool {
-        !matches!(self, Self::Park | Self::Channel | Self::Rendezvous)
-    }
-}
-
 impl Flags {
     /// Round trips per iteration, or passes of one thread: enough for about 20
     /// µs, and one if a hand-over takes a microsecond or more.
@@ -87,7 +81,8 @@ impl Flags {
         let Self { via, kind, alone, .. } = *self;
         let (named, one_cpu) = (name(&via), placement.cpus.len() == 1);
         let is_io = matches!(via, Via::Pipe | Via::SocketPair | Via::EventFd);
-        let wrong = if kind == Reach::Process && !via.crosses_processes() {
+        let is_of_threads = matches!(via, Via::Park | Via::Channel | Via::Rendezvous);
+        let wrong = if kind == Reach::Process && is_of_threads {
             format!(
                 "--kind process: --via {named} works inside one process; choose pipe, socketpair, \
                  eventfd, condvar, futex, spin or yield"

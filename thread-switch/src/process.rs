@@ -1,6 +1,5 @@
 //! The partner as a process: a fork of this one.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 use std::{mem, process, thread};
 
@@ -28,7 +27,6 @@ pub fn measure<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     let closer = driver.source.closer();
     let mut driver = Some(driver);
-    io::stdout().flush().context("flushing standard output")?;
     let child = spawn(|| {
         leave(driver.take(), closer.is_none());
         bench.placement().pin(1)?;
@@ -37,24 +35,7 @@ pub fn measure<R: Source, S: Sink>(
     let child = child.map_err(failure::to_create("task 1"))?;
     bench.findings().peers = vec![child.as_raw().unsigned_abs()];
     leave(partner, closer.is_none());
-    lead(bench, trips, driver.expect("only the child leaves it"), child, closer)
-}
-
-/// Closes the other process's side here, too, if it is files; closing anything else would close it
-/// for the other process.
-fn leave<T>(side: T, is_files: bool) {
-    if is_files { drop(side) } else { mem::forget(side) }
-}
-
-/// The driver's part. The child's failure takes precedence: one of the driver is only its
-/// consequence.
-fn lead<R: Source, S: Sink>(
-    bench: &Bench,
-    trips: RoundTrips,
-    mut driver: Side<R, S>,
-    child: Pid,
-    closer: Option<Closer>,
-) -> anyhow::Result<()> {
+    let mut driver = driver.expect("only the child leaves it");
     thread::scope(|scope| {
         // A watching thread makes every system call on a file slightly more
         // expensive, so there is one only if it is needed.
@@ -66,8 +47,15 @@ fn lead<R: Source, S: Sink>(
             Some(watcher) => watcher.join().expect("the watcher does not panic"),
             None => ended(child),
         };
+        // The driver's failure is only a consequence of the child's.
         ended.and(driven)
     })
+}
+
+/// Closes the other process's side here, too, if it is files; closing anything else would close it
+/// for the other process.
+fn leave<T>(side: T, is_files: bool) {
+    if is_files { drop(side) } else { mem::forget(side) }
 }
 
 /// Waits for the child to end.
