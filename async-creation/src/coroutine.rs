@@ -1,6 +1,5 @@
 //! Creating stackful coroutines: each gets a newly mapped stack, which is unmapped at its end.
 
-use anyhow::Context as _;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use harness::limits::STACK_BYTES;
@@ -49,7 +48,7 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
 }
 
 fn task(number: usize) -> anyhow::Result<Task> {
-    let stack = DefaultStack::new(usize::try_from(STACK_BYTES).context("the size of a stack")?);
+    let stack = DefaultStack::new(STACK_BYTES as usize);
     let stack = stack.map_err(failure::to_create(format_args!("the stack of task {number}")))?;
     Ok(Coroutine::with_stack(stack, |yielder: &Yielder<bool, ()>, mut ends| {
         let started = clock::now();

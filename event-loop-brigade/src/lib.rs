@@ -70,12 +70,8 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let open = |number| flags.carrier.channel.open().map_err(failure::of_channel(number));
-    let mut pairs = vec![open(0)?];
-    let mut stations = Vec::with_capacity(bench.tasks());
-    for task in bench.tasks_to_create() {
-        pairs.push(open(task + 1)?);
-        stations.push(bench.station(task));
-    }
+    let stations: Vec<_> = bench.tasks_to_create().map(|task| bench.station(task)).collect();
+    let pairs = (0..=stations.len()).map(open).collect::<Result<_, _>>()?;
     match flags.event_loop {
         Loop::EpollLevel => brigade(bench, Epoll::over(pairs, EventFlags::IN)?, &stations),
         Loop::EpollEdge => {

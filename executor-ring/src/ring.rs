@@ -57,14 +57,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of a ring of this many nodes. Every task that ended was spawned.
-    fn expected(nodes: u64) -> Self {
-        Self { hops: nodes * nodes, home: nodes, ended: nodes * nodes + nodes }
-    }
-
-    /// Fails if they are not those of a ring of this many nodes.
+    /// Fails if they are not those of a ring of this many nodes. Every task that ended was spawned.
     fn verify(self, nodes: usize) -> anyhow::Result<()> {
-        let expected = Self::expected(nodes as u64);
+        let (home, hops) = (nodes as u64, (nodes * nodes) as u64);
+        let expected = Self { hops, home, ended: hops + home };
         ensure!(self == expected, "{self:?}: {nodes} nodes make {expected:?}");
         Ok(())
     }
