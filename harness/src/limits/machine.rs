@@ -196,8 +196,7 @@ impl<'a> Machine<'a> {
         let map = files.text("proc/self/uid_map").unwrap_or_default();
         let user = real_user(&status);
         // First id inside, first outside, count. The initial namespace maps every id to itself.
-        let words = map.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>();
-        let ranges = words.unwrap_or_default();
+        let ranges: Vec<u64> = map.split_whitespace().flat_map(str::parse).collect();
         let is_root = ranges.chunks_exact(3).any(|range| range[1] == 0 && user == Some(range[0]));
         let is_first = ranges == [0, 0, u64::from(u32::MAX)];
         let effective = field(&status, "CapEff").filter(|_| is_first);

@@ -143,13 +143,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tasks, amount, line } = self;
         let Line { limit, allows, command, .. } = &**line;
+        let (what, value) = (description(&limit.resource), limit.value.unwrap_or(u64::MAX));
+        let Limit { name, in_use, .. } = limit;
         write!(
             out,
-            "{tasks} tasks need {amount} {}, but {} is {} with {} in use",
-            description(&limit.resource),
-            limit.name,
-            limit.value.unwrap_or(u64::MAX),
-            limit.in_use,
+            "{tasks} tasks need {amount} {what}, but {name} is {value} with {in_use} in use"
         )?;
         if let Some(caveat) = &limit.caveat {
             write!(out, " ({caveat})")?;
@@ -227,13 +225,12 @@ impl Forecast {
     /// `wanted` tasks.
     pub fn new(kind: Kind, wanted: Option<u64>, limits: &[Limit]) -> Self {
         let limits = Need::new(kind, 0).lines(limits, wanted);
-        let memory = |tasks| Need::new(kind, tasks).of(Resource::Memory);
         Self {
             kind,
             fits: limits.first().and_then(|line| line.allows),
             at_most: limits.iter().any(|line| line.limit.unknown.is_some()),
             limits,
-            memory_bytes: wanted.map(memory),
+            memory_bytes: wanted.map(|tasks| Need::new(kind, tasks).of(Resource::Memory)),
         }
     }
 
