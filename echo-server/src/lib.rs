@@ -50,7 +50,7 @@ use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
 use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, memory};
-use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -278,14 +278,11 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(server.listener).stdout(io::stderr());
+    // An interruption from the terminal is for the load only.
+    command.process_group(0);
     let parent = getpid();
-    let prepare = move || {
-        die_with(parent)?;
-        // SAFETY: no code of this process handles the signal.
-        Ok(unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }.map(drop)?)
-    };
     // SAFETY: it makes system calls, and neither allocates nor locks.
-    let child = unsafe { command.pre_exec(prepare) }.spawn()?;
+    let child = unsafe { command.pre_exec(move || die_with(parent)) }.spawn()?;
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
@@ -306,13 +303,12 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
         let _ = kill(child, Signal::SIGKILL);
     }
     match outcome_of_process(child) {
-        Err(TaskError::Failed(error)) if has_ended => match error.raw_os_error() {
-            // The code of a command is no error number.
-            Some(code) if is_guest => Err(anyhow!("the server ended with code {code}")),
-            _ => Err(anyhow!("the server failed: {error}")),
-        },
-        Err(TaskError::Panicked(text)) => Err(anyhow!("the server panicked: {text}")),
-        _ => Ok(()),
+        Err(_) if !has_ended => Ok(()),
+        // The code of a command is no error number.
+        Err(TaskError::Failed(error)) if is_guest && let Some(code) = error.raw_os_error() => {
+            Err(anyhow!("the server ended with code {code}"))
+        }
+        ended => ended.map_err(|error| anyhow!("the server {error}")),
     }
 }
 
