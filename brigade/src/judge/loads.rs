@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::{Quantity, Row};
-use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, Interval, ratio};
+use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
 use crate::manifest::{Group, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
@@ -82,35 +82,27 @@ fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<L
     let ((usual, rows), others) = choices.split_first()?;
     rows.iter().flatten().next()?.figure?;
     let over = |one: Option<&Row>, other: Option<&Row>| {
-        let [one, other] = [one?, other?];
-        let sides = [one, other].map(Row::by_round);
-        let is_time = one.unit == Quantity::Nanoseconds;
-        ratio(&sides, CONFIDENCE, DEPENDENT).filter(|_| is_time)
+        let one = one.filter(|row| row.unit == Quantity::Nanoseconds)?;
+        ratio(&[one, other?].map(Row::by_round), CONFIDENCE, DEPENDENT)
     };
-    let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |Interval { low, .. }| low);
-    let mut best: Option<(f64, usize, usize, Estimate)> = None;
-    for (at, (_, other)) in others.iter().enumerate() {
-        for load in 0..rows.len().min(other.len()).min(loads.len()) {
-            let Some(ratio) = over(rows[load], other[load]) else { continue };
-            let by = nearer_end(&ratio);
-            if by >= MATTERS && best.is_none_or(|(most, ..)| by > most) {
-                best = Some((by, at, load, ratio));
-            }
-        }
-    }
-    let Some((_, at, load, ratio)) = best else {
+    let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |interval| interval.low);
+    let matters = |ratio: &Estimate| nearer_end(ratio) >= MATTERS;
+    let cheaper = others.iter().flat_map(|(name, other)| {
+        let under = loads.iter().zip(rows.iter().zip(other));
+        under.filter_map(move |(load, (row, than))| {
+            Some((name, other, load, over(*row, *than).filter(matters)?))
+        })
+    });
+    let best = cheaper.max_by(|one, other| nearer_end(&one.3).total_cmp(&nearer_end(&other.3)));
+    let usual = usual.clone();
+    let Some((better, other, load, ratio)) = best else {
         let (better, load, ratio, depends) = (None, String::new(), None, false);
-        return Some(LoadAdvice { usual: usual.clone(), better, load, ratio, depends });
+        return Some(LoadAdvice { usual, better, load, ratio, depends });
     };
-    let (better, other) = &others[at];
-    let back = rows.iter().zip(other).filter_map(|(one, other)| over(*other, *one));
-    Some(LoadAdvice {
-        usual: usual.clone(),
-        better: Some(better.clone()),
-        load: loads[load].clone(),
-        ratio: Some(ratio),
-        depends: back.into_iter().any(|ratio| nearer_end(&ratio) >= MATTERS),
-    })
+    let mut back = rows.iter().zip(other).filter_map(|(row, than)| over(*than, *row));
+    let depends = back.any(|ratio| matters(&ratio));
+    let (better, load, ratio) = (Some(better.clone()), load.clone(), Some(ratio));
+    Some(LoadAdvice { usual, better, load, ratio, depends })
 }
 
 #[cfg(test)]
