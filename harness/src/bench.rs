@@ -43,10 +43,7 @@ impl Bench {
         recorder: Option<Recorder>,
     ) -> Self {
         let units = spec.load.map(|load| load.work.work);
-        let tracer: OnceLock<_> = OnceLock::new();
-        if recorder.is_some() {
-            tracer.get_or_init(|| Tracer::of_process(spec.tasks as usize));
-        }
+        let tracer = recorder.as_ref().map(|_| Tracer::of_process(spec.tasks as usize));
         let findings = Findings {
             expected_switches: spec.switches,
             work: units.map(|units| WorkRecord { units, ..WorkRecord::default() }),
@@ -61,7 +58,7 @@ impl Bench {
             spinners,
             interrupted,
             marks: Default::default(),
-            tracer,
+            tracer: tracer.map(OnceLock::from).unwrap_or_default(),
             recorder: recorder.map(Mutex::new),
             side: Mutex::default(),
             findings: Mutex::new(findings),
@@ -192,8 +189,7 @@ impl Bench {
         io::stdout().flush().context("flushing standard output")?;
         let line = line.replace("{pid}", &process::id().to_string());
         // Standard output contains only the record.
-        let is_record = self.flags().json;
-        let output = if is_record { Stdio::from(io::stderr()) } else { Stdio::inherit() };
+        let output = if self.flags().json { io::stderr().into() } else { Stdio::inherit() };
         let mut command = process::Command::new("sh");
         command.args(["-c", &line]).stdin(Stdio::null()).stdout(output);
         let status = command.status();

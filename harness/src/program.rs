@@ -297,8 +297,8 @@ impl Session {
         };
         let used = findings.span.as_ref().zip(principal_operations(&findings));
         let crossings = self.bench.shared.tracer.get().and_then(|tracer| tracer.cross_cpu_share());
-        let swept = findings.ledger.last();
-        let tasks = swept.map_or(self.bench.tasks() as u64, |point| point.tasks);
+        let tasks = findings.ledger.last().map_or(self.bench.tasks() as u64, |point| point.tasks);
+        let measurements = findings.samples.iter().filter_map(|one| one.measurement(tasks));
         Ok(Record {
             schema_version: SCHEMA_VERSION.into(),
             program: self.program.name.into(),
@@ -314,11 +314,7 @@ impl Session {
             affinity: self.bench.placement().cpus.to_vec(),
             inherited: self.inherited.clone(),
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
-            measurements: findings
-                .samples
-                .iter()
-                .filter_map(|samples| samples.measurement(tasks))
-                .collect(),
+            measurements: measurements.collect(),
             cpu: used.map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
             switches: used.map(|(span, operations)| {
                 span.switches(operations, findings.expected_switches, crossings)
