@@ -99,7 +99,7 @@ fn version() -> String {
 }
 
 /// The paragraphs of `help.toml`.
-pub static HELP: LazyLock<BTreeMap<String, String>> =
+static HELP: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| toml::from_str(include_str!("help.toml")).expect("a table that is tested"));
 
 /// The help after the flags: paragraphs of `help.toml`, and exit codes that not every command has.

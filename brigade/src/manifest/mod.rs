@@ -15,8 +15,7 @@ use crate::exit::UsageError;
 pub use case::{Case, Placement};
 use case::{Rule, canonical, expand, words};
 pub use tables::{
-    AdvicePlan, FigureSpec, ImpactPlan, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec,
-    SwitchKind, TaskKind,
+    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec, SwitchKind, TaskKind,
 };
 use tables::{Form, Program};
 
@@ -45,7 +44,7 @@ const OWN: &str = include_str!("../../suite.toml");
 
 /// The manifest.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Manifest {
     /// The manifest's folder; for the one in this binary, the repository around the current folder,
     /// if any.
@@ -55,34 +54,28 @@ pub struct Manifest {
     /// `root`.
     pub guests: Option<PathBuf>,
     /// Crates that the programs measure; their versions belong to the results.
-    #[serde(default)]
     pub measured_crates: Vec<String>,
     /// Flags of every program, unless its case has them.
-    #[serde(default)]
     flags: String,
     comparison_flags: Option<String>,
-    #[serde(default)]
     rules: Vec<Rule>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
     /// The questions, in the order of the report.
-    #[serde(default, rename = "group")]
+    #[serde(rename = "group")]
     pub groups: Vec<Group>,
     /// The cases of all groups, each once, in the order of the report.
     #[serde(skip)]
     pub cases: Vec<Case>,
     /// The first screen of a report.
-    #[serde(default)]
     pub screen: Vec<Part<FigureSpec>>,
     /// Candidates for the sentences below the first screen.
-    #[serde(default, rename = "sentence")]
+    #[serde(rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
-    /// The cases that show the effect of a setting.
-    #[serde(default)]
-    pub advice: AdvicePlan,
+    /// The cases that show each cost that a setting can affect, for `brigade advise`.
+    pub advice: BTreeMap<String, Vec<String>>,
     /// The cases with a switch's cost for `brigade impact`, which needs every kind.
-    #[serde(default)]
-    pub impact: ImpactPlan,
+    pub impact: BTreeMap<SwitchKind, Vec<String>>,
 }
 
 /// A question and the cases that answer it.

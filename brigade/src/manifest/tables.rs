@@ -1,7 +1,6 @@
 //! What the manifest says of a program (its file, its needs, and the form of its output), and what
 //! reports, `brigade advise` and `brigade impact` ask of the cases.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -9,8 +8,8 @@ use harness::limits::Kind;
 use serde::{Deserialize, Serialize};
 
 /// A program that measures one thing.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Program {
     /// Its file, relative to the folder of guests. Without it and `build`, this binary contains the
     /// program.
@@ -18,20 +17,16 @@ pub struct Program {
     /// How to build its file.
     pub build: Option<Build>,
     /// A command that runs the file, such as `python3`; empty for a binary.
-    #[serde(default)]
     pub interpreter: Vec<String>,
     /// The form of its output.
-    #[serde(default)]
     pub form: Form,
     /// Tools that must be installed.
-    #[serde(default)]
     pub needs: Vec<Tool>,
     /// The kind of its tasks, if the runner must check their limits.
     pub tasks: Option<Kind>,
     /// Its subcommand that serves connections, if echo-server starts it.
     pub server: Option<String>,
     /// Flags that make no difference, since the program has them anyway.
-    #[serde(default)]
     pub defaults: String,
 }
 
@@ -221,12 +216,6 @@ impl PredictionSpec {
             .chain(&self.hop)
     }
 }
-
-/// The cases that show each cost that a setting can affect, for `brigade advise`.
-pub type AdvicePlan = BTreeMap<String, Vec<String>>;
-
-/// The cases with the cost of each kind of switch, for `brigade impact`.
-pub type ImpactPlan = BTreeMap<SwitchKind, Vec<String>>;
 
 /// Where a switch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]

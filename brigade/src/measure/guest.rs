@@ -39,7 +39,7 @@ pub struct Guest {
     /// How much of its output has been read, in bytes.
     read: usize,
     stage: Stage,
-    laps: Option<anyhow::Result<Laps>>,
+    laps: Option<Laps>,
 }
 
 /// A guest's progress.
@@ -89,7 +89,7 @@ impl Guest {
             Stage::Before => None,
             Stage::Measured(counted) => counted,
         };
-        let laps = self.laps.context("printed no laps")??;
+        let laps = self.laps.context("printed no laps")?;
         let is_idle = counted.as_ref().is_some_and(|counted| counted.is_idle());
         ensure!(!is_idle, "did nothing between its marks: another process made them");
         let record = laps.into_record(self.placement, self.cpus, counted.as_deref());
@@ -117,9 +117,6 @@ impl Guest {
                 wrong("did not wait for a line after `measuring` or `measured`")
             }
             ("measuring", Stage::Before) => marking(pid).map(|pid| {
-                if let Some(process) = &mut self.process {
-                    process.0 = pid;
-                }
                 // The command around it may have confined it.
                 if let Ok(cpus) = cpus::of_thread(pid) {
                     self.cpus = cpus;
@@ -131,10 +128,10 @@ impl Guest {
             ("measured", Stage::Measuring(start)) => Ok(Stage::Measured(start.end().map(Box::new))),
             ("measured", Stage::Before) => wrong("printed `measured`, but not `measuring`"),
             ("measured", _) => wrong("printed `measured` twice"),
-            (text, stage) if text.starts_with('{') => {
-                self.laps = Some(Laps::parse(text));
-                Ok(stage)
-            }
+            (text, stage) if text.starts_with('{') => Laps::parse(text).map(|laps| {
+                self.laps = Some(laps);
+                stage
+            }),
             (text, _) => {
                 let quote: String = text.chars().take(LONGEST_QUOTE).collect();
                 wrong(&format!("printed '{quote}', which is neither a mark nor laps"))

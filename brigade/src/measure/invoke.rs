@@ -72,15 +72,13 @@ impl<'a> Job<'a> {
 /// The command that runs a case of a program with this form and a profile's `flags`: the program's
 /// name and all flags, the case's first. If both set a flag, the case's wins.
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
-    let placement = name(&case.placement);
-    let fixed = match form {
-        Form::Record => {
-            ["--placement", &placement, "--json", "--quiet"].map(str::to_owned).to_vec()
-        }
-        Form::Laps => Vec::new(),
-    };
     let flags = without(flags, &case.flags);
-    [slice::from_ref(&case.program), &case.flags, &flags, fixed.as_slice()].concat()
+    let mut words = [slice::from_ref(&case.program), &case.flags, &flags].concat();
+    if form == Form::Record {
+        let placement = name(&case.placement);
+        words.extend(["--placement", &placement, "--json", "--quiet"].map(str::to_owned));
+    }
+    words
 }
 
 /// The `flags` that are not among `others`, with their values.
