@@ -1,9 +1,9 @@
 //! The order in which a run measures, and when it stops.
 //!
 //! Every round has every case once, shuffled, so that no case always follows the same other and
-//! none gets all of a quiet or busy stretch; cases that a report compares run back to back. The
-//! next turn depends only on `run.json` and the invocations so far, so a run resumes from its
-//! records.
+//! none gets all of a quiet or busy stretch; cases that a report compares run back to back, as do
+//! the two sides of a comparison. The next turn depends only on `run.json` and the invocations so
+//! far, so a run resumes from its records.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
