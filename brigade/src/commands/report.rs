@@ -10,7 +10,7 @@ use harness::system_files::SystemFiles;
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
+use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, report};
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
@@ -74,7 +74,7 @@ impl<'a> Reporter<'a> {
         let own = folder.canonicalize().ok();
         let others = SavedRun::alike(folder).into_iter();
         let others = others.filter(|(folder, _)| own.as_ref() != Some(folder));
-        let others = others.map(|(_, run)| OtherRun::of(manifest, &run)).collect();
+        let others = others.map(|(_, run)| other_run(manifest, &run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 

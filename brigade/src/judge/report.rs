@@ -169,18 +169,13 @@ pub struct RunData<'a> {
     pub alike: &'a [OtherRun],
 }
 
-/// What a run contributes to the forecast of another one of its build.
-#[derive(Debug)]
-pub struct OtherRun {
-    figures: Figures,
-    is_fit: bool,
-}
+/// What a run contributes to the forecast of another one of its build: its figures, and whether
+/// they can be quoted.
+pub type OtherRun = (Figures, bool);
 
-impl OtherRun {
-    /// Of a saved run.
-    pub fn of(manifest: &Manifest, run: &SavedRun) -> Self {
-        Self { figures: figures(manifest, run), is_fit: is_fit(lost_time(run)) }
-    }
+/// What a saved run contributes.
+pub fn other_run(manifest: &Manifest, run: &SavedRun) -> OtherRun {
+    (figures(manifest, run), is_fit(lost_time(run)))
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
@@ -310,8 +305,8 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let rows = cases.rows.iter().map(|rows| &rows[0]);
     let figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
     let any = !is_fit(cases.lost_time);
-    let others = run.alike.iter().filter(|other| any || other.is_fit);
-    let others: Vec<_> = others.map(|other| &other.figures).collect();
+    let others = run.alike.iter().filter(|(_, is_fit)| any || *is_fit);
+    let others: Vec<_> = others.map(|(figures, _)| figures).collect();
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: run.name.clone(),
@@ -452,7 +447,7 @@ mod tests {
         for record in busy.invocations.iter_mut().filter_map(|one| one.record.as_mut()) {
             record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
         }
-        let others = [&quiet, &busy].map(|run| OtherRun::of(&manifest, run));
+        let others = [&quiet, &busy].map(|run| other_run(&manifest, run));
         for (saved, expected) in [(&quiet, 1), (&busy, 2)] {
             let alike = &others;
             let (name, progress) = (String::new(), RunProgress::default());
