@@ -75,13 +75,12 @@ impl Estimate {
     /// the ends if all are positive, so that no time becomes negative.
     fn widened(self, inflation: f64) -> Self {
         let by = inflation.sqrt();
-        let widen = |end: f64, low: f64| match low > 0.0 {
+        let is_positive = self.interval.is_some_and(|ends| ends.low > 0.0);
+        let widen = |end: f64| match is_positive {
             true => self.value * (end / self.value).powf(by),
             false => self.value + (end - self.value) * by,
         };
-        let ends =
-            |Interval { low, high }| Interval { low: widen(low, low), high: widen(high, low) };
-        Self { interval: self.interval.map(ends), ..self }
+        Self { interval: self.map(widen).interval, ..self }
     }
 
     /// This figure divided by `below`. Their intervals must have one confidence, which is the

@@ -252,11 +252,10 @@ fn strip(axis: &Scale, values: &[f64]) -> String {
     for value in values.iter().filter(|value| **value > 0.0) {
         counts[((axis.share(*value) * STRIP as f64) as usize).min(STRIP - 1)] += 1;
     }
-    let share = |count: usize| count as f64 / values.len() as f64;
-    let mark = |count: &usize| match share(*count) {
-        _ if *count == 0 => '·',
-        few if few < 0.15 => '░',
-        some if some < 0.4 => '▒',
+    let mark = |count: &usize| match *count as f64 / values.len() as f64 {
+        0.0 => '·',
+        0.0..0.15 => '░',
+        0.15..0.4 => '▒',
         _ => '▓',
     };
     if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
