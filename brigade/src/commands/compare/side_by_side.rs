@@ -149,18 +149,13 @@ mod tests {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    fn flags(bin: &[&str], wrap: &[&str], args: &[&str]) -> CompareFlags {
-        CompareFlags {
-            bin: bin.iter().map(PathBuf::from).collect(),
-            wrap: strings(wrap),
-            args: strings(args),
-            ..CompareFlags::default()
-        }
-    }
-
     #[test]
     fn a_flag_given_once_applies_to_both_sides() {
-        let flags = flags(&["old", "new"], &["taskset -c 1"], &[]);
+        let flags = CompareFlags {
+            bin: vec!["old".into(), "new".into()],
+            wrap: strings(&["taskset -c 1"]),
+            ..CompareFlags::default()
+        };
         for side in [0, 1] {
             let expected = Variant {
                 build: Some(&flags.bin[side]),
