@@ -320,7 +320,7 @@ impl Session {
                 span.switches(operations, findings.expected_switches, crossings)
             }),
             system_calls_per_operation: findings.system_calls,
-            waiting: used.map(|(span, operations)| span.waited.clone().per_operation(operations)),
+            waiting: used.map(|(span, operations)| span.waiting(operations)),
             interference: interference(&findings),
             ledger: (!findings.ledger.is_empty()).then(|| findings.ledger.clone()),
             work: findings.work,

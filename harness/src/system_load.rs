@@ -18,6 +18,11 @@ pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
 }
 
+/// The differences of several counts.
+fn each_between<const N: usize>((after, before): (&[u64; N], &[u64; N])) -> [u64; N] {
+    array::from_fn(|index| after[index].saturating_sub(before[index]))
+}
+
 /// The machine's counters at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct SystemLoad {
@@ -50,11 +55,7 @@ impl SystemLoad {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
-        let quotas = self.quotas.iter().zip(&before.quotas);
-        let since = |(after, before): (&Quota, &Quota)| -> Quota {
-            array::from_fn(|index| after[index].saturating_sub(before[index]))
-        };
-        let used_up = quotas.map(since).max();
+        let used_up = self.quotas.iter().zip(&before.quotas).map(each_between).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
@@ -144,13 +145,13 @@ fn times_of(name: &str, stat: &str) -> Option<[u64; 8]> {
 const MOST_THREADS: usize = 10_000;
 
 /// The CPUs' counters since boot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CpuCounts {
     at_ns: u64,
     cpus: u64,
     /// Entries into each idle state and nanoseconds in it, by its name, over all CPUs; `None` if
     /// the kernel has no driver of idle states.
-    states: Option<BTreeMap<String, (u64, u64)>>,
+    states: Option<BTreeMap<String, [u64; 2]>>,
     reschedules: Option<u64>,
     calls: Option<u64>,
 }
@@ -168,40 +169,37 @@ impl CpuCounts {
         }
     }
 
-    /// The differences from `before` until now, in which threads waited this long for a CPU, as of
-    /// one operation.
-    pub fn since(&self, before: &Self, run_delay_ns: Option<u64>) -> Waiting {
-        let wall_ns = self.at_ns.saturating_sub(before.at_ns);
-        let states = before.states.as_ref().zip(self.states.as_ref()).map(|(before, after)| {
-            let state = |(name, &(entries, ns)): (&String, &(u64, u64))| {
-                let (entries_before, ns_before) = before.get(name).copied().unwrap_or_default();
-                IdleState {
-                    name: name.clone(),
-                    entries_per_operation: entries.saturating_sub(entries_before) as f64,
-                    ns_per_operation: ns.saturating_sub(ns_before) as f64,
-                }
+    /// The differences from `before` until now, in which threads waited this long for a CPU, per
+    /// operation.
+    pub fn since(&self, before: &Self, run_delay_ns: Option<u64>, operations: f64) -> Waiting {
+        let figure = |count: u64| count as f64 / operations;
+        let wall_ns = figure(self.at_ns.saturating_sub(before.at_ns));
+        let states = self.states.as_ref().zip(before.states.as_ref()).map(|(after, before)| {
+            let state = |(name, counts): (&String, &[u64; 2])| {
+                let counts = each_between((counts, before.get(name).unwrap_or(&[0; 2])));
+                let [entries_per_operation, ns_per_operation] = counts.map(figure);
+                IdleState { name: name.clone(), entries_per_operation, ns_per_operation }
             };
             after.iter().map(state).collect::<Vec<_>>()
         });
         // The sum of the idle times minus the part that cannot overlap.
         let idle_ns = |states: &Vec<IdleState>| {
             let slept_ns: f64 = states.iter().map(|state| state.ns_per_operation).sum();
-            (slept_ns - ((self.cpus - 1) * wall_ns) as f64).clamp(0.0, wall_ns as f64)
+            (slept_ns - (self.cpus - 1) as f64 * wall_ns).clamp(0.0, wall_ns)
         };
-        let figure = |count: Option<u64>| count.map(|count| count as f64);
         Waiting {
-            runnable_ns_per_operation: figure(run_delay_ns),
+            runnable_ns_per_operation: run_delay_ns.map(figure),
             idle_ns_per_operation: states.as_ref().filter(|_| self.cpus > 0).map(idle_ns),
             idle_states: states,
-            reschedules_per_operation: figure(between(before.reschedules, self.reschedules)),
-            calls_per_operation: figure(between(before.calls, self.calls)),
+            reschedules_per_operation: between(before.reschedules, self.reschedules).map(figure),
+            calls_per_operation: between(before.calls, self.calls).map(figure),
         }
     }
 }
 
 /// The idle states of `cpus`, summed over them; `None` if one has none.
-fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, u64)>> {
-    let mut sum = BTreeMap::<String, (u64, u64)>::new();
+fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, [u64; 2]>> {
+    let mut sum = BTreeMap::<String, [u64; 2]>::new();
     for cpu in cpus {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}/cpuidle");
         let mut states = files.names(&folder);
@@ -211,10 +209,10 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
         }
         for state in states {
             let file = |name| format!("{folder}/{state}/{name}");
-            let (entries, microseconds) =
-                (files.number(&file("usage"))?, files.number(&file("time"))?);
+            let [entries, microseconds] =
+                [files.number(&file("usage"))?, files.number(&file("time"))?];
             let state = sum.entry(files.line(&file("name"))?).or_default();
-            *state = (state.0 + entries, state.1 + 1000 * microseconds);
+            *state = [state[0] + entries, state[1] + 1000 * microseconds];
         }
     }
     Some(sum)
@@ -224,15 +222,12 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, (u64, 
 /// with the online CPUs, and one line per kind. `None` if there is no such kind.
 fn interrupts_of(text: &str, kind: &str, cpus: &[usize]) -> Option<u64> {
     let columns = text.lines().next()?.split_whitespace();
-    let columns: Vec<Option<usize>> =
-        columns.map(|heading| heading.strip_prefix("CPU")?.parse().ok()).collect();
     let line = text.lines().find(|line| line.trim_end().ends_with(kind))?;
-    let counts = line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok());
-    let of_cpus = columns
-        .iter()
-        .zip(counts)
-        .filter(|(column, _)| column.is_some_and(|cpu| cpus.contains(&cpu)));
-    of_cpus.map(|(_, count)| count).try_fold(0, u64::checked_add)
+    let counts = columns.zip(line.split_whitespace().skip(1)).filter_map(|(heading, count)| {
+        let cpu = heading.strip_prefix("CPU")?.parse().ok()?;
+        count.parse::<u64>().ok().filter(|_| cpus.contains(&cpu))
+    });
+    Some(counts.sum())
 }
 
 /// What the scheduler reports of the threads of processes since each was created.
@@ -250,12 +245,11 @@ pub(crate) struct Threads {
 impl Threads {
     /// Those of these processes now; without figures if there are many threads.
     pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Self {
-        let folder = |process| format!("proc/{process}/task");
-        let of_process = |process| {
-            let names = files.names(&folder(process)).into_iter();
-            names.map(move |name| format!("{}/{name}", folder(process)))
+        let folders = processes.iter().map(|process| format!("proc/{process}/task"));
+        let of_process = |folder: String| {
+            files.names(&folder).into_iter().map(move |name| format!("{folder}/{name}"))
         };
-        let names: Vec<String> = processes.iter().flat_map(of_process).collect();
+        let names: Vec<String> = folders.flat_map(of_process).collect();
         if names.len() > MOST_THREADS {
             return Self::default();
         }
@@ -273,15 +267,13 @@ impl Threads {
     }
 
     /// The CPUs of the threads, `self`'s being read later; `None` if they were too many.
-    pub(crate) fn cpus(self, mut before: Self) -> Option<CpuUse> {
-        before.ran_on.extend(self.ran_on);
-        before.policies.extend(self.policies);
+    pub(crate) fn cpus(self, before: Self) -> Option<CpuUse> {
         let is_known = !before.allowed.is_empty() && !self.allowed.is_empty();
         is_known.then(|| CpuUse {
-            allowed_before: before.allowed.into_iter().collect(),
-            allowed_after: self.allowed.into_iter().collect(),
-            ran_on: before.ran_on.into_iter().collect(),
-            policies: before.policies.into_iter().collect(),
+            ran_on: Vec::from_iter(&before.ran_on | &self.ran_on),
+            policies: Vec::from_iter(&before.policies | &self.policies),
+            allowed_before: Vec::from_iter(before.allowed),
+            allowed_after: Vec::from_iter(self.allowed),
         })
     }
 
@@ -297,21 +289,6 @@ fn delay_ns(files: &SystemFiles, thread: &str) -> Option<u64> {
     let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().ok());
     let [ran, delay, runs] = [numbers.next()??, numbers.next()??, numbers.next()??];
     (ran > 0 || delay > 0 || runs > 0).then_some(delay)
-}
-
-impl Waiting {
-    /// The same divided by this many operations.
-    pub fn per_operation(mut self, operations: f64) -> Self {
-        let states = self.idle_states.iter_mut().flatten();
-        states
-            .flat_map(|state| [&mut state.entries_per_operation, &mut state.ns_per_operation])
-            .chain(&mut self.runnable_ns_per_operation)
-            .chain(&mut self.idle_ns_per_operation)
-            .chain(&mut self.reschedules_per_operation)
-            .chain(&mut self.calls_per_operation)
-            .for_each(|figure| *figure /= operations);
-        self
-    }
 }
 
 #[cfg(test)]
@@ -421,7 +398,7 @@ mod tests {
             let counts = |files, at_ns| CpuCounts { at_ns, ..CpuCounts::read(&files, cpus) };
             let before = counts(machine(5, 7, 3), 0);
             let after = counts(machine(5, 7 + slept_us, 13), 1_000_000);
-            let waiting = after.since(&before, None).per_operation(10.0);
+            let waiting = after.since(&before, None, 10.0);
             assert_eq!(waiting.idle_ns_per_operation, idle_ns, "{cpus:?} {slept_us}");
         }
     }

@@ -59,12 +59,12 @@ impl Start {
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions);
         let threads = Threads::read(&SystemFiles::live(), &self.processes);
-        let run_delay = threads.since(&self.threads);
         let used = after?.since(self.counters?);
         Some(Span {
             used,
             interference: load.since(&self.load, wall_ns, used.user_ns + used.system_ns),
-            waited: cpu_counts.since(&self.cpu_counts, run_delay),
+            run_delay_ns: threads.since(&self.threads),
+            cpu_counts: [self.cpu_counts, cpu_counts],
             cpus: threads.cpus(self.threads),
         })
     }
@@ -86,8 +86,10 @@ pub struct Span {
     pub used: Counters,
     /// Activity of the rest of the machine.
     pub interference: Interference,
-    /// What kept tasks waiting, in all.
-    pub waited: Waiting,
+    /// How long its threads waited for a CPU, in nanoseconds.
+    pub run_delay_ns: Option<u64>,
+    /// The CPUs' counters before and after it.
+    pub cpu_counts: [CpuCounts; 2],
     /// The CPUs of its threads.
     pub cpus: Option<CpuUse>,
 }
@@ -96,6 +98,12 @@ impl Span {
     /// Whether nothing ran.
     pub fn is_idle(&self) -> bool {
         self.used.switches() == 0 && self.used.user_ns + self.used.system_ns == 0
+    }
+
+    /// What kept tasks waiting, per operation.
+    pub fn waiting(&self, operations: f64) -> Waiting {
+        let [before, after] = &self.cpu_counts;
+        after.since(before, self.run_delay_ns, operations)
     }
 
     /// CPU time per operation, and what of it was charged to no process.

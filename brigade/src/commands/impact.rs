@@ -44,7 +44,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         None => run_command(&flags.command)?,
     };
     let (ended_ns, after, switches_after) = counted();
-    let seen = after.since(&before, None);
+    let seen = after.since(&before, None, 1.0);
     let interrupts = seen.reschedules_per_operation.zip(seen.calls_per_operation);
     let used = Used {
         wall_ns: ended_ns - began_ns,

@@ -286,7 +286,7 @@ impl Laps {
             cpus: span.and_then(|span| span.cpus.clone()),
             cpu: span.map(|span| span.cpu(operations, None)),
             schedule: self.schedule,
-            waiting: span.map(|span| span.waited.clone().per_operation(operations)),
+            waiting: span.map(|span| span.waiting(operations)),
             switches: span.map(|span| span.switches(operations, expected, None)),
             interference: span.map(|span| span.interference).unwrap_or_default(),
             measurements,
