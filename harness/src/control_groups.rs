@@ -12,8 +12,8 @@ use crate::system_files::{SystemFiles, field};
 pub const NO_LIMIT: u64 = 1 << 62;
 
 /// The first namespaces of their kinds (`PROC_*_INIT_INO` of the kernel).
-const FIRST_NAMESPACES: [&str; 3] =
-    ["pid:[4026531836]", "user:[4026531837]", "cgroup:[4026531835]"];
+const FIRST_NAMESPACES: [&str; 4] =
+    ["pid:[4026531836]", "user:[4026531837]", "cgroup:[4026531835]", "time:[4026531834]"];
 
 /// Whether this process is in the first namespace of this kind, in which all others are.
 pub(crate) fn is_first_namespace(files: &SystemFiles, kind: &str) -> bool {

@@ -63,7 +63,7 @@ impl fmt::Display for CpuList {
 
 /// A kernel CPU set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mask([libc::c_ulong; WORDS]);
+pub struct Mask(pub(crate) [libc::c_ulong; WORDS]);
 
 impl Mask {
     /// The mask of these CPUs.
@@ -74,7 +74,7 @@ impl Mask {
     }
 
     /// Its CPUs, in ascending order.
-    fn numbers(&self) -> Vec<usize> {
+    pub(crate) fn numbers(&self) -> Vec<usize> {
         let used = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
         let cpus = used.flat_map(|(index, _)| index * PER_WORD..(index + 1) * PER_WORD);
         cpus.filter(|cpu| self.0[cpu / PER_WORD] & (1 << (cpu % PER_WORD)) != 0).collect()

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
 
 use crate::control_groups::{self, Group};
-use crate::cpus::{self, CpuList};
+use crate::cpus::{self, CpuList, Mask};
 use crate::system_files::{SystemFiles, field, recordable};
 
 /// Facts by name, such as `scheduling.nice`; units are in the names.
@@ -121,21 +121,16 @@ impl Scheduling {
 /// that are shown of their values.
 const VARIABLES: &str = include_str!("variables.txt");
 
-/// What the calling thread inherited. Children of it inherit the same, except for what
-/// [`Scheduling::is_reset_on_fork`] names.
-pub fn facts() -> Facts {
-    facts_of(None)
-}
-
 /// What programs inherit from this process, the same as a new thread; or this one, which runs.
 pub fn inherited_by_children(child: Option<u32>) -> Facts {
-    let reader = thread::Builder::new().spawn(move || facts_of(child));
-    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(|| facts_of(child))
+    let reader = thread::Builder::new().spawn(move || facts(child));
+    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or_else(|| facts(child))
 }
 
-/// What the calling thread inherited, or this child of it. What a command around the child has
+/// What the calling thread inherited, and its children inherit except for what
+/// [`Scheduling::is_reset_on_fork`] names; or this child of it. What a command around the child has
 /// changed is seen if it is scheduling or a variable.
-fn facts_of(child: Option<u32>) -> Facts {
+pub fn facts(child: Option<u32>) -> Facts {
     let files = SystemFiles::live();
     let own = Scheduling::own();
     let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
@@ -179,12 +174,7 @@ fn facts_of(child: Option<u32>) -> Facts {
             set(&format!("limits.{name}.{kind}"), Some(value.to_owned()));
         }
     }
-    let offsets = files.text("proc/self/timens_offsets").unwrap_or_default();
-    let is_zero = |line: &str| line.split_whitespace().skip(1).all(|number| number == "0");
-    let is_inside = |kind: &&str| match *kind {
-        "time" => !offsets.lines().all(is_zero),
-        kind => !control_groups::is_first_namespace(&files, kind),
-    };
+    let is_inside = |kind: &&str| !control_groups::is_first_namespace(&files, kind);
     let kinds = ["pid", "user", "cgroup", "time"].into_iter().filter(is_inside);
     set("process.namespaces", joined(kinds.map(str::to_owned)));
     set("process.unbalanced_cpus", unbalanced(&files, field(&status, "Cpus_allowed_list")));
@@ -274,20 +264,17 @@ fn signals(mask: &str) -> String {
 
 /// The policy for new memory, with its nodes; see `set_mempolicy(2)`.
 fn memory_policy() -> Option<String> {
-    let (mut mode, mut nodes): (c_int, _) = (0, [0_u64; 16]);
-    let (most, none) = (size_of_val(&nodes) * 8, ptr::null::<u8>());
-    // SAFETY: the kernel writes a number and at most `most` bits.
-    let result = unsafe {
-        let (mode, nodes) = (&raw mut mode, nodes.as_mut_ptr());
-        libc::syscall(libc::SYS_get_mempolicy, mode, nodes, most, none, 0)
-    };
+    let (mut mode, mut nodes): (c_int, _) = (0, Mask::of(&[]));
+    let (pointer, bits, none) =
+        (nodes.0.as_mut_ptr(), 8 * size_of_val(&nodes.0), ptr::null::<u8>());
+    // SAFETY: the kernel writes a number and at most this many bits.
+    let result =
+        unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, pointer, bits, none, 0) };
     Errno::result(result).ok()?;
     let names =
         ["default", "preferred", "bind", "interleave", "local", "preferred many", "weighted"];
     let name = names.get((mode & 0xff) as usize).copied().unwrap_or("unknown");
-    let numbers = (0..most).filter(|node| nodes[node / 64] >> (node % 64) & 1 == 1);
-    let numbers = CpuList(numbers.collect()).to_string();
-    Some(format!("{name} {numbers}").trim_end().to_owned())
+    Some(format!("{name} {}", CpuList(nodes.numbers())).trim_end().to_owned())
 }
 
 /// The CPUs of the list `allowed` between which the kernel moves no thread to balance their load:

@@ -183,7 +183,7 @@ impl Session {
         declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
         // As inherited: before anything here changes it.
-        let inherited = inherited::facts();
+        let inherited = inherited::facts(None);
         system_files::require_counters()?;
         let create = |path: &PathBuf| {
             File::create(path).map_err(|error| {
