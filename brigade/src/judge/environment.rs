@@ -16,18 +16,13 @@ const LONGEST_LABEL: usize = 48;
 /// Words of model names that do not distinguish machines.
 const NOISE: [&str; 4] = ["cpu", "processor", "core", "cores"];
 
-/// Facts that identify the kind of CPU.
-const OF_CPUS: [&str; 5] = [
-    "processor.architecture",
-    "processor.cache.",
-    "processor.family",
-    "processor.model",
-    "processor.model_number",
-];
+/// How facts begin that identify the kind of CPU.
+const OF_CPUS: [&str; 4] =
+    ["processor.architecture", "processor.cache.", "processor.family", "processor.model"];
 
-/// Facts about the programs and the boot, and which CPUs share what, which older runs have.
-const NOT_OF_MACHINES: [&str; 5] =
-    ["boot", "software.brigade", "software.git_dirty", "software.git_revision", "topology."];
+/// How facts begin about the boot and the programs, and about which CPUs share what, which older runs
+/// have.
+const NOT_OF_MACHINES: [&str; 4] = ["boot", "software.brigade", "software.git_", "topology."];
 
 impl Environment {
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`: the CPU's model,
@@ -141,7 +136,7 @@ fn significant_words(model: &str) -> Vec<String> {
 /// Limits change no figure unless they refuse, and raising one is how a refused run goes on.
 const LIMITS: &str = "limits.";
 
-/// Facts that processes inherit; a run lacks them all if it is older than [`MARK`].
+/// How facts begin that processes inherit; a run lacks them all if it is older than [`MARK`].
 const INHERITED: [&str; 5] = ["cgroup.", LIMITS, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
 
@@ -176,8 +171,7 @@ impl Environment {
             toml::from_str(include_str!("usual.toml")).expect("a table that is tested");
         let mut found = Vec::new();
         for entry in table.into_values().flatten() {
-            let is_named =
-                |name: &str| begins_with_any(name, &[&entry.name]) && !HARMLESS.contains(&name);
+            let is_named = |name: &str| name.starts_with(&entry.name) && !HARMLESS.contains(&name);
             let is_usual = |value: &str| entry.usual.iter().any(|usual| usual == value.trim());
             // Values of a group and its parents are separated by commas.
             let are_usual = |values: &str| values.split([',', ';']).all(is_usual);
@@ -316,33 +310,29 @@ pub fn between_machines(first: &Environment, second: &Environment) -> Vec<Differ
 }
 
 /// Whether two runs were of one machine, as far as facts without a host's name show: of one boot,
-/// with one kernel and one kind of CPU.
+/// and so with one kernel, and with one kind of CPU.
 pub fn same_machine(first: &Environment, second: &Environment) -> bool {
-    let is_equal = |name: &str| first.get(name).is_some() && first.get(name) == second.get(name);
-    is_equal("boot")
-        && is_equal("kernel.release")
-        && !between_machines(first, second).iter().any(Difference::is_of_cpus)
+    let boot = first.get("boot");
+    let is_of_cpus = between_machines(first, second).iter().any(Difference::is_of_cpus);
+    boot.is_some() && boot == second.get("boot") && !is_of_cpus
 }
 
-/// A name that ends in a dot matches several facts.
-fn begins_with_any(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|stem| name == *stem || stem.ends_with('.') && name.starts_with(stem))
+fn begins_with_any(name: &str, stems: &[&str]) -> bool {
+    stems.iter().any(|stem| name.starts_with(stem))
 }
 
 /// The differences between inherited facts, those between two known kinds of CPU, and all others,
 /// one line each.
 pub fn by_kind(differences: &[Difference]) -> [Vec<String>; 3] {
-    let mut lines = [const { Vec::new() }; 3];
-    for difference in differences {
-        let is_known = !difference.values.contains(&None);
-        let kind = match is_inherited(&difference.name) {
-            true => 0,
-            false if difference.is_of_cpus() && is_known => 1,
-            false => 2,
-        };
-        lines[kind].push(difference.line());
-    }
-    lines
+    let kind = |fact: &Difference| match is_inherited(&fact.name) {
+        true => 0,
+        false if fact.is_of_cpus() && !fact.values.contains(&None) => 1,
+        false => 2,
+    };
+    [0, 1, 2].map(|wanted| {
+        let of_kind = differences.iter().filter(|fact| kind(fact) == wanted);
+        of_kind.map(Difference::line).collect()
+    })
 }
 
 #[cfg(test)]
@@ -454,9 +444,7 @@ mod tests {
     fn a_fact_that_only_one_process_inherited_is_a_change_and_a_limit_is_none() {
         let process = |facts: &[(&str, &str)]| {
             let mut record = fixtures::case("a", [10.0])[0].record.clone().unwrap();
-            let facts = facts.iter().chain(&[(MARK, "50000")]);
-            let facts = facts.map(|(name, value)| (name.to_string(), value.to_string()));
-            record.inherited = facts.collect();
+            record.inherited = environment(&[facts, &[(MARK, "50000")]].concat()).facts;
             record
         };
         let usual = [("scheduling.nice", "0"), ("limits.open_files.soft", "1024")];
