@@ -103,7 +103,7 @@ impl Setting {
         let (mut restore, mut test) = (None, format!("brigade run {cases}, before and after"));
         if let (Some(file), None) = (file, change) {
             // The selected one of several choices.
-            now = chosen(&now, '[', ']').or_else(|| chosen(&now, '(', ')')).unwrap_or(now);
+            now = chosen(&now).unwrap_or(now);
             let write = |value: &str| format!("echo {value} | tee /{file}");
             let wrap = |value| format!(r#"'sh -c "{} >/dev/null; exec \"\$@\"" sh'"#, write(value));
             test =
@@ -115,20 +115,13 @@ impl Setting {
     }
 }
 
-/// The files that match a pattern, in which `*` ends a name.
+/// The files that may match a pattern, in which one `*` may end a name.
 fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
-    pattern.split('/').fold(vec![String::new()], |folders, part| {
-        let below = |folder: &String| {
-            let mut names = files.names(folder);
-            names.retain(|name| match part.strip_suffix('*') {
-                Some(start) => name.starts_with(start),
-                None => name == part,
-            });
-            let path = |name| format!("{folder}/{name}").trim_matches('/').to_owned();
-            names.iter().map(path).collect::<Vec<_>>()
-        };
-        folders.iter().flat_map(below).collect()
-    })
+    let (start, end) = pattern.split_once('*').unwrap_or((pattern, ""));
+    let (folder, start) = start.rsplit_once('/').unwrap_or(("", start));
+    let mut names = files.names(folder);
+    names.retain(|name| name == start || pattern.contains('*') && name.starts_with(start));
+    names.iter().map(|name| format!("{folder}/{name}{end}")).collect()
 }
 
 /// Whether this machine is slow: each figure of a run among recorded machines, and a setting that

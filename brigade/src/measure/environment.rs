@@ -48,16 +48,6 @@ const BOOT_PARAMETERS: &str = "\
     processor.max_cstate psi pti rcu_nocbs retbleed skew_tick spec_rstack_overflow \
     spec_store_bypass_disable spectre_v2 threadirqs transparent_hugepage tsc";
 
-/// The usual names of hypervisors with these signatures.
-#[cfg(target_arch = "x86_64")]
-const HYPERVISORS: [(&str, &str); 5] = [
-    ("KVMKVMKVM", "kvm"),
-    ("Microsoft Hv", "hyper-v"),
-    ("VMwareVMware", "vmware"),
-    ("XenVMMXenVMM", "xen"),
-    ("TCGTCGTCGTCG", "qemu-tcg"),
-];
-
 impl Environment {
     /// Reads the environment of this process, with the workspace, tools and
     /// measured crates of the `manifest`.
@@ -86,7 +76,7 @@ impl Environment {
             machine.set(format!("kernel.boot_parameters.{name}"), Some(value));
         }
         let pages = files.text("sys/kernel/mm/transparent_hugepage/enabled");
-        machine.set("kernel.transparent_hugepages", pages.and_then(|text| chosen(&text, '[', ']')));
+        machine.set("kernel.transparent_hugepages", pages.and_then(|text| chosen(&text)));
         machine.set("kernel.preemption", preemption(files));
         machine.set("kernel.timer_hz", timer_hz(files));
         let groups = control_groups::of_process(files, "cpu");
@@ -196,7 +186,7 @@ fn joined(texts: impl IntoIterator<Item = String>, by: &str) -> Option<String> {
 }
 
 /// The kernel's `CONFIG_HZ`, if its distribution publishes it.
-pub fn timer_hz(files: &SystemFiles) -> Option<u64> {
+fn timer_hz(files: &SystemFiles) -> Option<u64> {
     let release = files.line("proc/sys/kernel/osrelease")?;
     let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
     let config = places.iter().find_map(|place| files.text(place))?;
@@ -206,7 +196,7 @@ pub fn timer_hz(files: &SystemFiles) -> Option<u64> {
 /// The current mode if debugfs is readable, otherwise the kernel's build option.
 fn preemption(files: &SystemFiles) -> Option<String> {
     let choices = files.text("sys/kernel/debug/sched/preempt");
-    if let Some(in_force) = choices.and_then(|choices| chosen(&choices, '(', ')')) {
+    if let Some(in_force) = choices.and_then(|choices| chosen(&choices)) {
         return Some(in_force);
     }
     let version = files.text("proc/sys/kernel/version")?;
@@ -221,10 +211,10 @@ fn preemption(files: &SystemFiles) -> Option<String> {
     Some(mode.map_or("none or voluntary", |(_, mode)| mode).to_owned())
 }
 
-/// The selected choice in a line such as `always [madvise] never`.
-pub fn chosen(choices: &str, open: char, close: char) -> Option<String> {
+/// The selected choice in a line such as `always [madvise] never` or `none (full)`.
+pub fn chosen(choices: &str) -> Option<String> {
     let mut words = choices.split_whitespace();
-    words.find_map(|word| word.strip_prefix(open)?.strip_suffix(close)).map(recordable)
+    words.find_map(|word| word.strip_prefix(['[', '('])?.strip_suffix([']', ')'])).map(recordable)
 }
 
 /// The recorded parameters of a kernel command line. As in the kernel, `-` and `_` are the same in
@@ -266,23 +256,29 @@ fn cpu_quota(files: &SystemFiles, groups: &[Group]) -> String {
     smallest.map_or_else(|| "unlimited".to_owned(), |millicpus| millicpus.to_string())
 }
 
-/// The hypervisor's name, or its twelve-byte signature if it is unknown, or `none`. Wake-ups of an
-/// idle virtual CPU cost several times those of a real one.
+/// The hypervisor's usual name, or its signature if that is unknown, or `none`. Wake-ups of an idle
+/// virtual CPU cost several times those of a real one.
 fn virtualisation(files: &SystemFiles) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::__cpuid;
 
-        // Leaf 1 sets this bit under a hypervisor, whose signature fills three registers of
-        // leaf 0x4000_0000.
+        // Leaf 1 sets this bit under a hypervisor, whose signature of twelve bytes fills three
+        // registers of leaf 0x4000_0000.
         if __cpuid(1).ecx & 1 << 31 == 0 {
             return Some("none".to_owned());
         }
         let leaf = __cpuid(0x4000_0000);
         let signature = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
         let signature = recordable(&String::from_utf8_lossy(&signature));
-        let name = HYPERVISORS.iter().find(|(known, _)| *known == signature);
-        let name = name.map_or(&*signature, |(_, name)| name);
+        let name = match &*signature {
+            "KVMKVMKVM" => "kvm",
+            "Microsoft Hv" => "hyper-v",
+            "VMwareVMware" => "vmware",
+            "XenVMMXenVMM" => "xen",
+            "TCGTCGTCGTCG" => "qemu-tcg",
+            other => other,
+        };
         if !name.is_empty() {
             return Some(name.to_owned());
         }
