@@ -1,6 +1,7 @@
 //! The state of a bench, shared by its laps and the driver, and its measurements.
 
 use std::io::{self, IsTerminal as _};
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -90,7 +91,8 @@ impl Shared {
     /// Starts to count usage: including the peers', excluding this process's spinners.
     pub(crate) fn usage_from_now(&self) -> Start {
         let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
-        Start::now(self.findings().peers.clone(), &self.placement.cpus, spinners)
+        let processes = [&self.findings().peers[..], &[process::id()]].concat();
+        Start::now(processes, &self.placement.cpus, spinners)
     }
 
     /// The mark of every token if there is a load at every hop.

@@ -54,12 +54,12 @@ impl SystemLoad {
     pub(crate) fn since(&self, before: &Self, wall_ns: u64, own_ns: u64) -> Interference {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
-        let others_ns = |busy_ns: u64| Some(busy_ns.cast_signed() - i64::try_from(own_ns).ok()?);
+        let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
         let used_up = self.quotas.iter().zip(&before.quotas).map(each_between).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
-            others_cpu_ns: busy_ns().and_then(others_ns),
+            others_cpu_ns: busy_ns().map(others_ns),
             throttled_ns: used_up.map(|[throttled_ns, ..]| throttled_ns),
             throttled_periods: used_up.map(|[_, throttled, periods]| [throttled, periods]),
         }

@@ -5,8 +5,6 @@
 //! If tasks live in other processes (peers), their usage is added. It is read from `/proc` while
 //! they wait, so that counting costs them nothing.
 
-use std::process;
-
 use crate::clock;
 use crate::counters::Counters;
 use crate::record::{CpuTime, CpuUse, Interference, Switches, Waiting};
@@ -30,20 +28,9 @@ pub struct Start {
 }
 
 impl Start {
-    /// Starts a span now, over this process and its peers. Others are watched on `cpus`;
-    /// `companions` do not count as others.
-    pub fn now(mut peers: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
-        peers.push(process::id());
-        Self::of(peers, cpus, companions)
-    }
-
-    /// Starts a span now, over another process only, which is waiting. Its children do not count as
-    /// others.
-    pub fn of_process(pid: u32, cpus: &[usize]) -> Self {
-        Self::of(vec![pid], cpus, children_of(pid))
-    }
-
-    fn of(processes: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
+    /// Starts a span now, over processes that wait; this one may be the last. Others are watched on
+    /// `cpus`; `companions` do not count as others.
+    pub fn now(processes: Vec<u32>, cpus: &[usize], companions: Vec<u32>) -> Self {
         let threads = Threads::read(&SystemFiles::live(), &processes);
         let load = SystemLoad::read(cpus, &companions);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);

@@ -122,7 +122,7 @@ impl Guest {
                     self.cpus = cpus;
                 }
                 self.inherited = inherited_by_children(Some(pid));
-                Stage::Measuring(Box::new(Start::of_process(pid, &self.cpus)))
+                Stage::Measuring(Box::new(Start::now(vec![pid], &self.cpus, children_of(pid))))
             }),
             ("measuring", _) => wrong("printed `measuring` twice"),
             ("measured", Stage::Measuring(start)) => Ok(Stage::Measured(start.end().map(Box::new))),
