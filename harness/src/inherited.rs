@@ -208,8 +208,9 @@ fn variables(child: Option<u32>) -> Facts {
     pairs.map(fact).collect()
 }
 
-fn joined(values: impl Iterator<Item = String>) -> Option<String> {
-    Some(values.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+/// Such as `a, b`; `None` if there are none.
+pub fn joined(values: impl IntoIterator<Item = String>) -> Option<String> {
+    Some(Vec::from_iter(values).join(", ")).filter(|text| !text.is_empty())
 }
 
 /// The words on the lines of [`VARIABLES`] that begin with this.

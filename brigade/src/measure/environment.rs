@@ -5,7 +5,7 @@ use std::path::Path;
 
 use harness::control_groups::{self, Group, Version};
 use harness::cpus;
-use harness::inherited::inherited_by_children;
+use harness::inherited::{inherited_by_children, joined};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
@@ -108,7 +108,7 @@ impl Environment {
             }
         }
         for (name, values) in facts {
-            self.set(name, joined(values, ", "));
+            self.set(name, joined(values));
         }
     }
 
@@ -135,7 +135,7 @@ impl Environment {
             Some(format!("{}{latency}{disabled}", file("name")?))
         };
         let states = files.names(&folder).into_iter().filter_map(state);
-        self.set("processor.idle_states", joined(states, ", "));
+        self.set("processor.idle_states", joined(states));
     }
 
     /// What this binary was built from and with, as its build script recorded it, and the versions
@@ -178,11 +178,6 @@ fn cache(files: &SystemFiles, folder: &str) -> Option<(String, String)> {
 fn cache_size(text: &str) -> Option<String> {
     let kib: u64 = text.strip_suffix('K')?.parse().ok()?;
     Some(if kib.is_multiple_of(1024) { format!("{} MiB", kib >> 10) } else { format!("{kib} KiB") })
-}
-
-/// `None` if there are none.
-fn joined(texts: impl IntoIterator<Item = String>, by: &str) -> Option<String> {
-    Some(texts.into_iter().collect::<Vec<_>>().join(by)).filter(|text| !text.is_empty())
 }
 
 /// The kernel's `CONFIG_HZ`, if its distribution publishes it.
@@ -291,7 +286,7 @@ fn virtualisation(files: &SystemFiles) -> Option<String> {
 fn crate_versions(name: &str) -> Option<String> {
     let before = format!("\nname = \"{name}\"\nversion = \"");
     let texts = LOCK.split(&before).skip(1);
-    joined(texts.filter_map(|text| Some(text.split_once('"')?.0.to_owned())), ", ")
+    joined(texts.filter_map(|text| Some(text.split_once('"')?.0.to_owned())))
 }
 
 /// C libraries other than glibc do not report a version.
