@@ -12,6 +12,7 @@
 //! is due at [`Round::due_ns`], independent of earlier ones. An interruption ends both.
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -155,29 +156,37 @@ impl Round {
         (task as u64..self.limit.most).step_by(self.bench.tasks())
     }
 
-    /// Whether it is `due_ns` now: `None` if not, `Some(None)` if the round is over.
+    /// Waits until `due_ns`, as often as it takes with `wait`, which gets the end of its wait;
+    /// `None` if the round ends before.
+    ///
+    /// # Errors
+    /// Those of `wait`.
     #[inline]
-    pub fn reached(&self, due_ns: u64, waited: bool) -> Option<Option<Ran>> {
-        let at_ns = clock::now();
-        if self.is_over() {
-            return Some(None);
+    pub async fn wait_until<F: Future<Output = io::Result<()>>>(
+        &self,
+        due_ns: u64,
+        wait: impl Fn(u64) -> F,
+    ) -> io::Result<Option<Ran>> {
+        let mut waited = false;
+        loop {
+            let at_ns = clock::now();
+            if self.is_over() {
+                return Ok(None);
+            }
+            if at_ns >= due_ns {
+                return Ok(Some(Ran { at_ns, waited, called_ns: None }));
+            }
+            wait(due_ns.min(at_ns + LONGEST_SLEEP.as_nanos() as u64)).await?;
+            waited = true;
         }
-        (at_ns >= due_ns).then_some(Some(Ran { at_ns, waited }))
     }
 
-    /// Blocks the thread until `due_ns`; `None` if the round ends before.
+    /// The same, and blocks the thread.
     ///
     /// # Errors
     /// The kernel's, if it does not let the thread sleep.
-    pub fn sleep_until(&self, due_ns: u64) -> io::Result<Option<Ran>> {
-        let mut waited = false;
-        loop {
-            if let Some(ran) = self.reached(due_ns, waited) {
-                return Ok(ran);
-            }
-            clock::sleep_until(due_ns.min(clock::now() + LONGEST_SLEEP.as_nanos() as u64))?;
-            waited = true;
-        }
+    pub async fn sleep_until(&self, due_ns: u64) -> io::Result<Option<Ran>> {
+        self.wait_until(due_ns, |until_ns| ready(clock::sleep_until(until_ns))).await
     }
 
     /// Stops counting CPU time and switches: after the last operation.
@@ -240,6 +249,8 @@ pub struct Ran {
     pub at_ns: u64,
     /// Whether it had to wait.
     pub waited: bool,
+    /// When it was called, if something else waited for the time.
+    pub called_ns: Option<u64>,
 }
 
 /// The rounds of a run, in order. An interruption ends them.
@@ -319,7 +330,8 @@ impl<T> Default for Crew<T> {
 impl<T> Crew<T> {
     /// A new member.
     pub fn member(&self) -> Member<T> {
-        Member { announced: self.announcer.subscribe(), sender: self.sender.clone() }
+        let announced = self.announcer.subscribe();
+        Member { announced, sender: self.sender.clone(), round: None }
     }
 
     /// Tells whether the run is over, for tasks that take part in no round.
@@ -352,51 +364,35 @@ impl<T> Crew<T> {
     }
 }
 
-/// A member of a crew.
+/// A member of a crew. Dropping it within a round is a failure, which ends the round.
 #[derive(Debug)]
 pub struct Member<T> {
     announced: watch::Receiver<Option<Arc<Round>>>,
     sender: mpsc::UnboundedSender<Option<T>>,
+    /// The round that it has not finished.
+    round: Option<Arc<Round>>,
 }
 
 impl<T> Member<T> {
     /// Waits for the next round; `None` if the run is over. The member must finish its part.
-    pub async fn next(&mut self) -> Option<Part<T>> {
+    pub async fn next(&mut self) -> Option<Arc<Round>> {
         self.announced.changed().await.ok()?;
-        let round = self.announced.borrow_and_update().clone()?;
-        Some(Part { round, sender: self.sender.clone(), result: None })
+        self.round = self.announced.borrow_and_update().clone();
+        self.round.clone()
+    }
+
+    /// Hands over what the member measured.
+    pub fn finish(&mut self, result: T) {
+        self.round = None;
+        let _ = self.sender.send(Some(result));
     }
 }
 
 impl<T> Drop for Member<T> {
-    /// Nobody waits for it.
     fn drop(&mut self) {
+        self.round.iter().for_each(|round| round.fail());
+        // Nobody waits for it.
         let _ = self.sender.send(None);
-    }
-}
-
-/// A member's part in a round. Dropping it unfinished is a failure, which ends the round.
-#[derive(Debug)]
-pub struct Part<T> {
-    /// The round.
-    pub round: Arc<Round>,
-    sender: mpsc::UnboundedSender<Option<T>>,
-    result: Option<T>,
-}
-
-impl<T> Part<T> {
-    /// Hands over what the member measured.
-    pub fn finish(mut self, result: T) {
-        self.result = Some(result);
-    }
-}
-
-impl<T> Drop for Part<T> {
-    fn drop(&mut self) {
-        if self.result.is_none() {
-            self.round.fail();
-        }
-        let _ = self.sender.send(self.result.take());
     }
 }
 
@@ -536,10 +532,11 @@ mod tests {
         let mut crew = Crew::<u64>::default();
         let [mut good, mut bad] = [crew.member(), crew.member()];
         let good = runtime.spawn(async move {
-            let part = good.next().await.expect("a round");
-            drop(bad.next().await);
-            assert!(part.round.is_over());
-            part.finish(7);
+            let round = good.next().await.expect("a round");
+            bad.next().await.expect("a round");
+            drop(bad);
+            assert!(round.is_over());
+            good.finish(7);
             good.next().await.is_none()
         });
         let round = bench.rounds(None).next().expect("the measured one");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
+use futures::FutureExt as _;
 use harness::rounds::{Lateness, Member, Purpose, Ran, Round};
 use harness::samples::Samples;
 use harness::trace::Stop;
@@ -164,14 +165,13 @@ impl<L: Lock> Task<L> {
     /// # Errors
     /// The kernel's.
     pub async fn live(self, mut member: Member<Tally>) -> io::Result<()> {
-        while let Some(part) = member.next().await {
-            let round = &*part.round;
+        while let Some(round) = member.next().await {
             let tally = match round.purpose {
-                Purpose::Traced => self.compete::<true>(round).await?,
-                _ if round.rate.is_some() => self.keep_pace(round).await?,
-                _ => self.compete::<false>(round).await?,
+                Purpose::Traced => self.compete::<true>(&round).await?,
+                _ if round.rate.is_some() => self.keep_pace(&round).await?,
+                _ => self.compete::<false>(&round).await?,
             };
-            part.finish(tally);
+            member.finish(tally);
         }
         Ok(())
     }
@@ -232,16 +232,10 @@ impl<L: Lock> Task<L> {
     /// Waits until a time; `None` if the round ends before.
     async fn wait_until(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
         if self.is_thread {
-            return round.sleep_until(due_ns);
+            return round.sleep_until(due_ns).await;
         }
-        let mut waited = false;
-        loop {
-            if let Some(ran) = round.reached(due_ns, waited) {
-                return Ok(ran);
-            }
-            tokio::task::yield_now().await;
-            waited = true;
-        }
+        let yielded = |_| tokio::task::yield_now().map(Ok);
+        round.wait_until(due_ns, yielded).await
     }
 }
 

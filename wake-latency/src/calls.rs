@@ -1,6 +1,8 @@
 //! The calls to one sleeper: a count that its waker increments, and their times.
 
 use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::task::Poll;
@@ -45,22 +47,17 @@ impl Bell for AtomicWaker {
     }
 }
 
-/// One wake-up.
-#[derive(Clone, Copy, Debug)]
-pub struct WakeUp {
-    /// When the sleeper ran.
-    pub ran_ns: u64,
-    /// Whether it had to wait.
-    pub waited: bool,
-    /// When its waker called, if there is one.
-    pub called_ns: Option<u64>,
-}
-
-/// By a timer.
-impl From<Ran> for WakeUp {
-    fn from(ran: Ran) -> Self {
-        Self { ran_ns: ran.at_ns, waited: ran.waited, called_ns: None }
-    }
+/// How a sleeper waits for its next wake-up.
+pub trait Wait: Send {
+    /// The wake-up that is due then; `None` if the round is over. In a thread, it blocks.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn wait(
+        &self,
+        round: &Round,
+        due_ns: u64,
+    ) -> impl Future<Output = io::Result<Option<Ran>>> + Send;
 }
 
 /// The calls to one sleeper.
@@ -115,28 +112,27 @@ impl<B: Bell> Calls<B> {
 
     /// Takes a call; `Err` with the count if there is none, and `Ok(None)` if there will be none.
     #[inline]
-    fn take(&self, waited: bool) -> Result<Option<WakeUp>, u32> {
+    fn take(&self, waited: bool) -> Result<Option<Ran>, u32> {
         let (made, taken) = (self.made.load(Acquire), self.taken.load(Relaxed));
         if made == taken {
             return Err(made);
         }
-        let ran_ns = clock::now();
+        let at_ns = clock::now();
         if self.closed.load(Acquire) {
             return Ok(None);
         }
         let called_ns = self.at_ns[(taken % MOST_WAITING) as usize].load(Relaxed);
         self.taken.store(taken.wrapping_add(1), Release);
-        Ok(Some(WakeUp { ran_ns, waited, called_ns: Some(called_ns) }))
+        Ok(Some(Ran { at_ns, waited, called_ns: Some(called_ns) }))
     }
 }
 
-impl Calls<Futex> {
-    /// Waits for a call; `None` if no more will be made.
-    pub fn wait(&self) -> Option<WakeUp> {
+impl Wait for Arc<Calls<Futex>> {
+    async fn wait(&self, _: &Round, _: u64) -> io::Result<Option<Ran>> {
         let mut waited = false;
         loop {
             match self.take(waited) {
-                Ok(wake_up) => return wake_up,
+                Ok(ran) => return Ok(ran),
                 // Returns at once if the count has changed meanwhile.
                 Err(count) => {
                     let slept = futex::wait(&self.made, futex::Flags::PRIVATE, count, None);
@@ -147,18 +143,17 @@ impl Calls<Futex> {
     }
 }
 
-impl Calls<AtomicWaker> {
-    /// As [`Calls::wait`], but for a task.
-    pub async fn wait_as_task(&self) -> Option<WakeUp> {
+impl Wait for Arc<Calls<AtomicWaker>> {
+    async fn wait(&self, _: &Round, _: u64) -> io::Result<Option<Ran>> {
         let mut waited = false;
         poll_fn(|context| {
-            if let Ok(wake_up) = self.take(waited) {
-                return Poll::Ready(wake_up);
+            if let Ok(ran) = self.take(waited) {
+                return Poll::Ready(Ok(ran));
             }
             self.bell.register(context.waker());
             // A call made meanwhile found nobody to wake.
             match self.take(waited) {
-                Ok(wake_up) => Poll::Ready(wake_up),
+                Ok(ran) => Poll::Ready(Ok(ran)),
                 Err(_) => {
                     waited = true;
                     Poll::Pending

@@ -1,6 +1,5 @@
 //! Sleepers and the waker of one run, and the thread that conducts it.
 
-use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, Builder};
@@ -14,24 +13,11 @@ use harness::threads::joined;
 use harness::work::spend;
 use harness::{Bench, RuntimeKind, clock, failure};
 
-use crate::calls::{Bell, Calls, WakeUp};
+use crate::calls::{Bell, Calls, Wait};
 use crate::flags::{Flags, STACK_BYTES};
 
 /// Units of work between two readings of the clock: far less than a microsecond.
 const UNITS: u64 = 100;
-
-/// How a sleeper waits for its next wake-up.
-pub trait Wait: Send {
-    /// The wake-up that is due then; `None` if the round is over. In a thread, it blocks.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn wait(
-        &self,
-        round: &Round,
-        due_ns: u64,
-    ) -> impl Future<Output = io::Result<Option<WakeUp>>> + Send;
-}
 
 /// A sleeper's or the waker's counts in a round.
 #[derive(Debug, Default)]
@@ -47,23 +33,22 @@ pub struct Tally {
 /// The kernel's.
 pub async fn sleeper(task: usize, mut member: Member<Tally>, wait: impl Wait) -> io::Result<()> {
     let mut memory = Some(Lateness::new("wake-up"));
-    while let (Some(part), Some(mut late)) = (member.next().await, memory.take()) {
-        let round = &*part.round;
+    while let (Some(round), Some(mut late)) = (member.next().await, memory.take()) {
         for number in round.of_task(task) {
             let due_ns = round.due_ns(number);
-            let Some(wake_up) = wait.wait(round, due_ns).await? else { break };
-            late.from_due.add(wake_up.ran_ns.saturating_sub(due_ns));
-            if let Some(called_ns) = wake_up.called_ns {
-                late.from_call.add(wake_up.ran_ns.saturating_sub(called_ns));
+            let Some(ran) = wait.wait(&round, due_ns).await? else { break };
+            late.from_due.add(ran.at_ns.saturating_sub(due_ns));
+            if let Some(called_ns) = ran.called_ns {
+                late.from_call.add(ran.at_ns.saturating_sub(called_ns));
             }
-            late.missed += u64::from(!wake_up.waited);
+            late.missed += u64::from(!ran.waited);
         }
         if round.purpose == Purpose::Warmup {
             late.clear();
             memory = Some(late);
-            part.finish(Tally::default());
+            member.finish(Tally::default());
         } else {
-            part.finish(Tally { late: Some(late), called_late: 0 });
+            member.finish(Tally { late: Some(late), called_late: 0 });
         }
     }
     Ok(())
@@ -97,13 +82,13 @@ pub struct Conductor<B> {
     /// The harness.
     pub bench: Bench,
     /// The calls to each sleeper; empty if sleepers wake themselves.
-    pub calls: Arc<[Calls<B>]>,
+    pub calls: Vec<Arc<Calls<B>>>,
 }
 
 impl<B: Bell> Conductor<B> {
     /// That of a run with this many sleepers to call.
     pub fn new(flags: &Flags, bench: &Bench, called: usize) -> Self {
-        let calls = (0..called).map(|_| Calls::default()).collect();
+        let calls = (0..called).map(|_| Arc::default()).collect();
         Self { flags: flags.clone(), bench: bench.clone(), calls }
     }
 
@@ -117,7 +102,8 @@ impl<B: Bell> Conductor<B> {
             // Any failure here drops the crew, which ends all tasks.
             let member = (!self.calls.is_empty()).then(|| crew.member());
             let builder = Builder::new().stack_size(STACK_BYTES);
-            let waker = member.map(|member| builder.spawn_scoped(scope, || self.wake(member)));
+            let waker =
+                member.map(|member| builder.spawn_scoped(scope, || block_on(self.wake(member))));
             let waker = waker.transpose().map_err(failure::to_create("the waker"))?;
             let driven = block_on(self.drive(&mut crew));
             let observed = driven.and_then(|()| self.bench.observe());
@@ -156,31 +142,31 @@ impl<B: Bell> Conductor<B> {
     }
 
     /// The waker's main function.
-    fn wake(&self, mut member: Member<Tally>) -> anyhow::Result<()> {
+    async fn wake(&self, mut member: Member<Tally>) -> anyhow::Result<()> {
         let mut end = Some(EndOfCalls(&self.calls));
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
-        while let Some(part) = block_on(member.next()) {
-            let (round, mut called_late) = (&*part.round, 0);
+        while let Some(round) = member.next().await {
+            let mut called_late = 0;
             for (wake_up, calls) in (0..round.most()).zip(self.calls.iter().cycle()) {
-                let Some(reached) = round.sleep_until(round.due_ns(wake_up))? else { break };
-                called_late += u64::from(!reached.waited);
-                calls.make(round);
+                let Some(ran) = round.sleep_until(round.due_ns(wake_up)).await? else { break };
+                called_late += u64::from(!ran.waited);
+                calls.make(&round);
             }
             if round.is_over() {
                 drop(end.take());
             }
-            part.finish(Tally { late: None, called_late });
+            member.finish(Tally { late: None, called_late });
         }
         Ok(())
     }
 }
 
 /// Ends the calls when it is dropped: the sleepers do not wait for a waker that has ended.
-struct EndOfCalls<'a, B: Bell>(&'a [Calls<B>]);
+struct EndOfCalls<'a, B: Bell>(&'a [Arc<Calls<B>>]);
 
 impl<B: Bell> Drop for EndOfCalls<'_, B> {
     fn drop(&mut self) {
-        self.0.iter().for_each(Calls::close);
+        self.0.iter().for_each(|calls| calls.close());
     }
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use async_executor::LocalExecutor;
+use futures::FutureExt as _;
 use futures::executor::block_on;
 use futures::task::AtomicWaker;
 use harness::async_tasks::caught;
-use harness::rounds::{Crew, Member, Round};
+use harness::rounds::{Crew, Member, Ran, Round};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::{TaskError, root_cause};
 use harness::{Bench, RuntimeKind, clock, failure};
@@ -18,39 +19,20 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use crate::calls::{Calls, WakeUp};
-use crate::conductor::{Conductor, Tally, Wait, greedy, sleeper};
+use crate::calls::Wait;
+use crate::conductor::{Conductor, Tally, greedy, sleeper};
 use crate::flags::{Flags, STACK_BYTES};
-
-/// The longest sleep between two checks of whether the round is over.
-const LONGEST: Duration = Duration::from_secs(1);
 
 /// Woken by the runtime's timer. The fields are one moment on its clock and on ours.
 struct Timer(Instant, u64);
 
 impl Wait for Timer {
-    async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<WakeUp>> {
-        let due = self.0 + Duration::from_nanos(due_ns.saturating_sub(self.1));
-        let mut waited = false;
-        loop {
-            if let Some(ran) = round.reached(due_ns, waited) {
-                return Ok(ran.map(WakeUp::from));
-            }
-            sleep_until(due.min(Instant::now() + LONGEST)).await;
-            waited = true;
-        }
-    }
-}
-
-/// Woken by its waker, which a thread calls.
-struct Called {
-    calls: Arc<[Calls<AtomicWaker>]>,
-    task: usize,
-}
-
-impl Wait for Called {
-    async fn wait(&self, _: &Round, _: u64) -> io::Result<Option<WakeUp>> {
-        Ok(self.calls[self.task].wait_as_task().await)
+    async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
+        let sleep = |until_ns: u64| {
+            let after = Duration::from_nanos(until_ns.saturating_sub(self.1));
+            sleep_until(self.0 + after).map(Ok)
+        };
+        round.wait_until(due_ns, sleep).await
     }
 }
 
@@ -72,8 +54,8 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// If the runtime cannot be started, and as [`measure`].
 pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let conductor = Conductor::new(flags, bench, bench.tasks());
-    let calls = Arc::clone(&conductor.calls);
-    let wait = move |task| Called { calls: Arc::clone(&calls), task };
+    let calls = conductor.calls.clone();
+    let wait = move |task| Arc::clone(&calls[task]);
     match flags.runtime.runtime {
         RuntimeKind::AsyncExecutor => {
             let executor = LocalExecutor::new();

@@ -1,32 +1,24 @@
 //! Sleepers as threads.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, Builder};
 
 use futures::executor::block_on;
 use harness::Bench;
-use harness::rounds::{Crew, Round};
+use harness::rounds::{Crew, Ran, Round};
 use harness::threads::{outcome, root_cause, spawn};
 
-use crate::calls::{Bell, Calls, Futex, WakeUp};
-use crate::conductor::{Conductor, Wait, greedy, sleeper};
+use crate::calls::{Bell, Futex, Wait};
+use crate::conductor::{Conductor, greedy, sleeper};
 use crate::flags::{Flags, STACK_BYTES};
 
 /// Woken by the kernel's timer.
 struct Timer;
 
 impl Wait for Timer {
-    async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<WakeUp>> {
-        Ok(round.sleep_until(due_ns)?.map(WakeUp::from))
-    }
-}
-
-/// Woken through a futex.
-struct Called<'a>(&'a Calls<Futex>);
-
-impl Wait for Called<'_> {
-    async fn wait(&self, _: &Round, _: u64) -> io::Result<Option<WakeUp>> {
-        Ok(self.0.wait())
+    async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
+        round.sleep_until(due_ns).await
     }
 }
 
@@ -43,8 +35,8 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// # Errors
 /// As [`measure`].
 pub fn by_futex(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let conductor = Conductor::new(flags, bench, bench.tasks());
-    measure(&conductor, |task| Called(&conductor.calls[task]))
+    let conductor = Conductor::<Futex>::new(flags, bench, bench.tasks());
+    measure(&conductor, |task| Arc::clone(&conductor.calls[task]))
 }
 
 /// Measures threads, each of which waits with `wait`.
