@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fmt, io, mem, thread};
+use std::{fmt, io, thread};
 
 use anyhow::Context as _;
 use perf_event_open::config::{Clock, Cpu, Inherit, Opts, Proc, RecordIdFormat};
@@ -138,18 +138,16 @@ pub(crate) fn is_on() -> bool {
     TRACER.get().is_some()
 }
 
-/// Notes that a thread without a station has the token: the only one besides the driver's.
+/// Notes that a thread without a station has the token: the only one besides the driver's, which is
+/// task 1.
 pub(crate) fn pass() {
-    if let Some(tracer) = TRACER.get()
-        && tid() != std::process::id()
-        && let Some(last) = tracer.notes.len().checked_sub(3)
-    {
-        tracer.note(last);
+    if let Some(tracer) = TRACER.get().filter(|_| tid() != std::process::id()) {
+        tracer.note(1);
     }
 }
 
-/// Where the token of a marked lap was: the notes of each task of a brigade, then of the driver
-/// at both ends of the lap.
+/// Where the token of a marked lap was: the notes of the driver when it began, of each task of a
+/// brigade, and of the driver when it ended.
 #[derive(Debug)]
 pub struct Tracer {
     /// Thread, CPU, and time.
@@ -170,36 +168,36 @@ impl Tracer {
         Arc::clone(TRACER.get_or_init(|| Arc::new(Self::new(tasks))))
     }
 
-    /// Notes the calling thread for the task at `position`.
+    /// Notes the calling thread for this task.
     ///
     /// # Panics
-    /// If there is no task at `position`.
-    pub(crate) fn note(&self, position: usize) {
+    /// If there is no such task.
+    pub(crate) fn note(&self, task: usize) {
+        self.note_at(task + 1);
+    }
+
+    /// Notes the driver's thread, which `ends` the lap or begins it.
+    pub(crate) fn note_driver(&self, ends: bool) {
+        self.note_at(if ends { self.notes.len() - 1 } else { 0 });
+    }
+
+    fn note_at(&self, position: usize) {
         let (tid_of, cpu, at_ns) = &self.notes[position];
         tid_of.store(tid(), Relaxed);
         cpu.store(cpus::current(), Relaxed);
         at_ns.store(clock::now(), Relaxed);
     }
 
-    /// Notes the driver's thread, which `ends` the lap or begins it.
-    pub(crate) fn note_driver(&self, ends: bool) {
-        self.note(self.notes.len() - 2 + usize::from(ends));
-    }
-
     /// The stops of the lap between these times. Forgets them, and counts the hops between tasks
     /// that follow each other, and those whose ends are on different CPUs.
     pub(crate) fn drain_stops(&self, begun: u64, ended: u64) -> Vec<Stop> {
         let last = self.notes.len() - 1;
-        let order = std::iter::once(last - 1).chain(0..last - 1).chain([last]);
+        self.notes[0].2.store(begun, Relaxed);
+        self.notes[last].2.store(ended, Relaxed);
         let (mut stops, mut here) = (Vec::new(), None::<Stop>);
-        for position in order {
-            let (tid, cpu, at_ns) = &self.notes[position];
-            let (tid, cpu, noted) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
-            let (task, at_ns) = match last - position {
-                0 => (None, ended),
-                1 => (None, begun),
-                _ => (Some(position as u32), noted),
-            };
+        for (position, (tid, cpu, at_ns)) in self.notes.iter().enumerate() {
+            let task = (1..last).contains(&position).then(|| position as u32 - 1);
+            let (tid, cpu, at_ns) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
             let next = (tid != 0).then_some(Stop { task, tid, cpu, at_ns });
             if let (Some(here), Some(next)) = (here, next) {
                 self.hops.fetch_add(1, Relaxed);
@@ -227,9 +225,8 @@ pub struct Recorder {
     trace: Trace,
     /// Laps in a batch; 0 before the first.
     per_batch: u64,
-    /// The start of the batch in hand, and its laps.
-    begun: Option<(u64, Counters)>,
-    laps: Vec<Vec<Stop>>,
+    /// The batch in hand, and the counters at its start.
+    batch: Option<(Batch, Counters)>,
     failure: Option<io::Error>,
 }
 
@@ -262,7 +259,7 @@ impl Recorder {
         })?;
         let schema_version = SCHEMA_VERSION.to_owned();
         let trace = Trace { schema_version, whole_machine, ..Trace::default() };
-        Ok(Self { rings, trace, per_batch: 0, begun: None, laps: Vec::new(), failure: None })
+        Ok(Self { rings, trace, per_batch: 0, batch: None, failure: None })
     }
 
     /// Plans laps of so many hops, and returns how many.
@@ -273,17 +270,19 @@ impl Recorder {
 
     /// Must be called before each lap.
     pub fn before_lap(&mut self) {
-        if self.begun.is_none() && self.failure.is_none() {
+        if self.batch.is_none() && self.failure.is_none() {
             thread::sleep(SETTLING);
             self.failure = self.rings.iter().try_for_each(|(counter, _)| counter.enable()).err();
-            self.begun = Some(counted());
+            let (begun_ns, before) = counted();
+            self.batch = Some((Batch { begun_ns, ..Batch::default() }, before));
         }
     }
 
     /// Must be called after each lap, with its stops.
     pub fn after_lap(&mut self, stops: Vec<Stop>) {
-        self.laps.push(stops);
-        if self.laps.len() as u64 == self.per_batch {
+        let Some((batch, _)) = &mut self.batch else { return };
+        batch.laps.push(stops);
+        if batch.laps.len() as u64 == self.per_batch {
             self.end_batch();
         }
     }
@@ -291,27 +290,21 @@ impl Recorder {
     /// Must be called after the last lap, before threads end: the kernel records their last switch,
     /// but does not count it.
     pub fn end_batch(&mut self) {
-        let Some((begun_ns, before)) = self.begun.take() else { return };
+        let Some((mut batch, before)) = self.batch.take() else { return };
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
-        let mut recorded = Vec::new();
+        (batch.ended_ns, batch.counted) = (ended_ns, after.since(before).switches());
         let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {
-                recorded.extend(switches(record)?);
+                batch.switches.extend(switches(record)?);
             }
             Ok(())
         });
         self.failure = self.failure.take().or(drained.err());
-        recorded.retain(|switch| (begun_ns..=ended_ns).contains(&switch.at_ns));
-        recorded.sort_by_key(|switch| switch.at_ns);
-        self.trace.batches.push(Batch {
-            begun_ns,
-            ended_ns,
-            counted: after.since(before).switches(),
-            laps: mem::take(&mut self.laps),
-            switches: recorded,
-        });
+        batch.switches.retain(|switch| (batch.begun_ns..=ended_ns).contains(&switch.at_ns));
+        batch.switches.sort_by_key(|switch| switch.at_ns);
+        self.trace.batches.push(batch);
     }
 
     /// Writes what was traced to `path`.
@@ -436,9 +429,9 @@ mod tests {
     fn crossings_are_counted_over_all_hops_including_the_drivers_two() {
         let share = |sent: u32, stops: &[u32], taken: u32| {
             let tracer = Tracer::new(stops.len());
-            for (note, cpu) in tracer.notes.iter().zip(stops.iter().chain([&sent, &taken])) {
-                note.0.store(u32::from(*cpu < u32::MAX), Relaxed);
-                note.1.store(*cpu, Relaxed);
+            for (note, cpu) in tracer.notes.iter().zip([&[sent], stops, &[taken]].concat()) {
+                note.0.store(u32::from(cpu < u32::MAX), Relaxed);
+                note.1.store(cpu, Relaxed);
             }
             let _ = tracer.drain_stops(1, 2);
             tracer.cross_cpu_share()
