@@ -21,7 +21,6 @@ use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
 use crate::measure::process::Signals;
 use crate::show;
-use crate::show::trace::View;
 use crate::store::results::{Invocation, Skipped};
 
 /// The number of processes with tracing, and of those without.
@@ -45,25 +44,25 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     if let Some(Skipped { reason, .. }) = skipped.into_iter().next() {
         return Err(Unavailable(reason).into());
     }
-    let (mut plain, mut traces) = (Vec::new(), Vec::new());
+    let (mut plain, mut traces, seconds) = (Vec::new(), Vec::new(), SECONDS.map(str::to_owned));
     for _ in 0..PAIRS {
         let (binary, signals) = (&binaries[&case.program], &mut session.signals);
         traces.push(Blame::of(traced(case, binary, signals)?)?);
-        let bare = run(case, binary, &SECONDS.map(str::to_owned), signals)?;
+        let bare = run(&Job::once(case, binary, &seconds), signals)?;
         let laps = bare.record.as_ref().and_then(Record::principal);
         // A lock is taken more often than it changes hands.
         let laps = laps.filter(|laps| laps.operation != "acquisition");
         plain.extend(laps.map(|laps| laps.ns_per_operation));
     }
     traces.sort_by(|one, other| one.mean_ns().total_cmp(&other.mean_ns()));
-    let view = View::new(&case.name, &traces[PAIRS / 2]);
+    let (case, blame) = (&case.name, &traces[PAIRS / 2]);
     if let Some(path) = &flags.svg {
-        output::write(path, &view.picture())?;
+        output::write(path, &show::trace::picture(case, blame))?;
     }
     if let Some(path) = &flags.events {
-        output::write(path, &serde_json::to_string(&view.events())?)?;
+        output::write(path, &serde_json::to_string(&show::trace::events(case, blame))?)?;
     }
-    output::print(&show::page::text(&view.blocks(median(&plain))))?;
+    output::print(&show::page::text(&show::trace::blocks(case, blame, median(&plain))))?;
     Ok(Exit::Done)
 }
 
@@ -76,7 +75,7 @@ fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Re
     let file = folder.path().join("trace.json");
     let path = file.display().to_string();
     let flags = [SECONDS[0], SECONDS[1], "--trace", &path].map(str::to_owned);
-    let invocation = run(case, binary, &flags, signals)?;
+    let invocation = run(&Job::once(case, binary, &flags), signals)?;
     ensure!(
         invocation.stopped_ns.is_none_or(|ns| ns == 0),
         "a signal stopped {} while it traced: trace it again",
@@ -86,13 +85,8 @@ fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Re
     serde_json::from_str(&text).context("reading the trace")
 }
 
-fn run(
-    case: &Case,
-    binary: &Executable,
-    flags: &[String],
-    signals: &mut Signals,
-) -> anyhow::Result<Invocation> {
-    let mut invocation = invoke(&Job::once(case, binary, flags), signals);
+fn run(job: &Job, signals: &mut Signals) -> anyhow::Result<Invocation> {
+    let mut invocation = invoke(job, signals);
     if signals.stops() > 0 {
         return Err(Interrupted.into());
     }
@@ -101,6 +95,6 @@ fn run(
         Exit::Done => Ok(invocation),
         Exit::Limit => Err(Unavailable(error).into()),
         Exit::Usage => Err(UsageError(error).into()),
-        _ => bail!("{}: {error}", case.name),
+        _ => bail!("{}: {error}", job.case.name),
     }
 }

@@ -85,9 +85,8 @@ impl Hop {
 #[derive(Clone, Copy, Debug)]
 pub struct PartTime {
     pub part: Part,
-    /// Quantiles over all hops, of which some spend nothing on it.
-    pub p50_ns: f64,
-    pub p99_ns: f64,
+    /// Median and 99th percentile over all hops, of which some spend nothing on it.
+    pub quantiles_ns: [f64; 2],
     /// Of the time of all laps, 0 to 1.
     pub share: f64,
 }
@@ -102,6 +101,8 @@ pub struct Blame {
     pub parts: Vec<PartTime>,
     /// Who had each CPU.
     pub turns: BTreeMap<u32, Vec<Turn>>,
+    /// The tasks of each thread.
+    pub tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
 }
 
 /// The median and the 99th percentile.
@@ -118,10 +119,14 @@ impl Blame {
     /// If the trace contradicts itself, or lacks a switch that the kernel counted.
     pub fn of(trace: Trace) -> anyhow::Result<Self> {
         let (mut laps, mut turns) = (Vec::new(), BTreeMap::<u32, Vec<Turn>>::new());
+        let mut tasks = BTreeMap::<u32, BTreeSet<_>>::new();
         for batch in &trace.batches {
             let span = Span::new(batch, trace.whole_machine)?;
             for stops in &batch.laps {
                 laps.push(span.lap(stops)?);
+                for stop in stops {
+                    tasks.entry(stop.tid).or_default().insert(stop.task);
+                }
             }
             for (cpu, of_cpu) in span.on_cpu {
                 turns.entry(cpu).or_default().extend(of_cpu);
@@ -129,7 +134,7 @@ impl Blame {
         }
         laps.retain(|hops| !hops.is_empty());
         ensure!(!laps.is_empty(), "the trace has no hops");
-        Ok(Self { parts: parts(&laps), trace, laps, turns })
+        Ok(Self { parts: parts(&laps), trace, laps, turns, tasks })
     }
 
     pub fn hops(&self) -> impl Iterator<Item = &Hop> {
@@ -147,7 +152,7 @@ impl Blame {
         let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
         let beyond = |cause: Part| {
             let parts = self.parts.iter().filter(|time| time.part.cause() == cause);
-            let usual: f64 = parts.map(|time| time.p50_ns).sum();
+            let usual: f64 = parts.map(|time| time.quantiles_ns[0]).sum();
             let ns: u64 = of(cause).map(Piece::ns).sum();
             (ns.saturating_sub(usual as u64), ns, cause)
         };
@@ -174,8 +179,7 @@ fn parts(laps: &[Vec<Hop>]) -> Vec<PartTime> {
     let whole: u64 = hops.iter().map(|hop| hop.ns()).sum();
     let part = |(part, spent): (Part, Vec<u64>)| {
         let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
-        let [p50_ns, p99_ns] = quantiles(spent);
-        PartTime { part, p50_ns, p99_ns, share }
+        PartTime { part, quantiles_ns: quantiles(spent), share }
     };
     spent.into_iter().map(part).collect()
 }
@@ -365,7 +369,8 @@ fn turns(batch: &Batch) -> Vec<Turn> {
         let preempted = way == Direction::Preempted;
         let turn = Turn { cpu, tid, from_ns: at_ns, to_ns: batch.ended_ns, preempted };
         if way == Direction::In {
-            on_cpu.insert(cpu, turn);
+            let before = on_cpu.insert(cpu, turn);
+            turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
         } else {
             // A thread without a recorded arrival ran when the batch began.
             let from_ns = on_cpu.remove(&cpu).map_or(batch.begun_ns, |came| came.from_ns);

@@ -2,7 +2,6 @@
 //! Perfetto and chrome://tracing open.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 
 use harness::trace::Stop;
 use serde_json::{Value, json};
@@ -35,196 +34,174 @@ fn words(part: Part) -> [&'static str; 2] {
     }
 }
 
-/// A trace with its words.
-pub struct View<'a> {
-    case: &'a str,
-    blame: &'a Blame,
-    /// The tasks of each thread.
-    tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
-}
-
 fn task_name(task: Option<u32>) -> String {
     task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
 }
 
-impl<'a> View<'a> {
-    pub fn new(case: &'a str, blame: &'a Blame) -> Self {
-        let mut tasks = BTreeMap::<_, BTreeSet<_>>::new();
-        for stop in blame.trace.batches.iter().flat_map(|batch| &batch.laps).flatten() {
-            tasks.entry(stop.tid).or_default().insert(stop.task);
-        }
-        Self { case, blame, tasks }
+/// The name of a thread: that of its task, or its number if it runs several tasks.
+fn name(blame: &Blame, tid: u32) -> String {
+    let tasks = blame.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
+    match (tasks.as_deref(), blame.trace.names.get(&tid)) {
+        // With or without a stop that only divides a hop.
+        (Some([task] | [None, task]), _) => task_name(**task),
+        (_, Some(name)) => name.clone(),
+        (_, None) => format!("thread {tid}"),
     }
+}
 
-    /// The name of a thread: that of its task, or its number if it runs several tasks.
-    fn name(&self, tid: u32) -> String {
-        let tasks = self.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
-        match (tasks.as_deref(), self.blame.trace.names.get(&tid)) {
-            // With or without a stop that only divides a hop.
-            (Some([task] | [None, task]), _) => task_name(**task),
-            (_, Some(name)) => name.clone(),
-            (_, None) => format!("thread {tid}"),
-        }
+/// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
+/// not trace.
+pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
+    let hops: Vec<&Hop> = blame.hops().collect();
+    let (count, trace) = (hops.len(), &blame.trace);
+    let [p50, p99] = quantiles(hops.iter().map(|hop| hop.ns())).map(duration);
+    let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
+    let crossing = percent(crossing as f64 / count as f64);
+    let switches: u64 = trace.batches.iter().map(|batch| batch.counted).sum();
+    let each = three_digits(switches as f64 / count as f64);
+    let cost = plain_ns.map_or(String::new(), |plain_ns| {
+        let [plain, traced] = [plain_ns, blame.mean_ns()].map(duration);
+        format!(", on average {traced}, and {plain} without tracing")
+    });
+    let sees = match trace.whole_machine {
+        true => "",
+        false => " Other processes are not visible without CAP_PERFMON.",
+    };
+    let mut table = Table::of("part of a hop|>p50|>p99|>share");
+    for time in &blame.parts {
+        let shown = |ns| if ns > 0.0 { duration(ns) } else { "0".to_owned() };
+        let [p50, p99] = time.quantiles_ns.map(shown);
+        table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
     }
+    let mut worst = hops;
+    worst.sort_by_key(|hop| Reverse(hop.ns()));
+    worst.truncate(WORST);
+    let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
+    let answer =
+        largest.map(|part| format!("{} of a hop: {}.", percent(part.share), words(part.part)[0]));
+    let facts = format!(
+        "A hop takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
+         {switches} switches, {each} per hop; each was recorded.{sees}"
+    );
+    let laps = blame.laps.len();
+    let evidence = [
+        Block::Heading(1, format!("{case}: {count} hops in {laps} laps")),
+        Block::Paragraph(facts),
+        Block::Table(table),
+        Block::Heading(2, "The worst hops".to_owned()),
+        Block::Items(worst.into_iter().map(|hop| reason(blame, hop)).collect()),
+    ];
+    answer.map(Block::Paragraph).into_iter().chain(evidence).collect()
+}
 
-    /// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
-    /// not trace.
-    pub fn blocks(&self, plain_ns: Option<f64>) -> Vec<Block> {
-        let hops: Vec<&Hop> = self.blame.hops().collect();
-        let (count, trace) = (hops.len(), &self.blame.trace);
-        let [p50, p99] = quantiles(hops.iter().map(|hop| hop.ns())).map(duration);
-        let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
-        let crossing = percent(crossing as f64 / count as f64);
-        let switches: u64 = trace.batches.iter().map(|batch| batch.counted).sum();
-        let each = three_digits(switches as f64 / count as f64);
-        let cost = plain_ns.map_or(String::new(), |plain_ns| {
-            let [plain, traced] = [plain_ns, self.blame.mean_ns()].map(duration);
-            format!(", on average {traced}, and {plain} without tracing")
-        });
-        let sees = match trace.whole_machine {
-            true => "",
-            false => " Other processes are not visible without CAP_PERFMON.",
+/// A hop with its cause.
+fn reason(blame: &Blame, hop: &Hop) -> String {
+    let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
+    let cause = blame.cause(hop).map_or(String::new(), |(cause, ns, longest)| {
+        let other = longest.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
+        let by = other.map_or(String::new(), |tid| format!(" ({})", name(blame, tid)));
+        let (ns, [what, _]) = (duration(ns as f64), words(cause));
+        format!(": {ns} of it {what}{by}, CPU {}", longest.cpu)
+    });
+    let length = duration(hop.ns() as f64);
+    format!("{length} from {} to {}{cause}", task(hop.from), task(hop.to))
+}
+
+/// The typical lap as a picture: a lane for each CPU, and one for the token.
+pub fn picture(case: &str, blame: &Blame) -> String {
+    const LANE: f64 = 26.0;
+    const STEP: f64 = 48.0;
+    const LABEL: f64 = 16.0;
+    let lap = blame.typical_lap();
+    let first = lap.len().saturating_sub(MOST_HOPS) / 2;
+    let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
+    let ends = [hops[0].from.at_ns, hops[hops.len() - 1].to.at_ns];
+    let length = (ends[1] - ends[0]) as f64;
+    let share = |at: u64| (at.clamp(ends[0], ends[1]) - ends[0]) as f64 / length.max(1.0);
+    let mut body = String::new();
+    let mut block = |[from, to]: [u64; 2], y, task: Option<Option<u32>>, words: [&str; 2]| {
+        let ends = [from, to].map(share);
+        let class = match task {
+            Some(task) => format!("cell h{}", task.map_or(0, |task| 1 + task % 7)),
+            None => "part p-asleep".to_owned(),
         };
-        let mut table = Table::of("part of a hop|>p50|>p99|>share");
-        for time in &self.blame.parts {
-            let [p50, p99] = [time.p50_ns, time.p99_ns].map(|ns| match ns {
-                0.0 => "0".to_owned(),
-                ns => duration(ns),
-            });
-            table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
+        let title = format!("{}, {}", words[0], duration((to - from) as f64));
+        body += &rectangle(ends, y + LABEL, LANE, &class, &title);
+        let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
+        if pixels >= 24.0 {
+            let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
+            body += &text(middle, y + LABEL + 17.0, MIDDLE, "note", &words);
         }
-        let mut worst = hops;
-        worst.sort_by_key(|hop| Reverse(hop.ns()));
-        worst.truncate(WORST);
-        let largest =
-            self.blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
-        let answer = largest
-            .map(|part| format!("{} of a hop: {}.", percent(part.share), words(part.part)[0]));
-        let facts = format!(
-            "A hop takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
-             {switches} switches, {each} per hop; each was recorded.{sees}"
-        );
-        let laps = self.blame.laps.len();
-        let evidence = [
-            Block::Heading(1, format!("{}: {count} hops in {laps} laps", self.case)),
-            Block::Paragraph(facts),
-            Block::Table(table),
-            Block::Heading(2, "The worst hops".to_owned()),
-            Block::Items(worst.into_iter().map(|hop| self.reason(hop)).collect()),
-        ];
-        answer.map(Block::Paragraph).into_iter().chain(evidence).collect()
+    };
+    let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, START, "axis", name);
+    let (mut y, mut labels) = (0.0, String::new());
+    for (cpu, turns) in &blame.turns {
+        let turns = within(turns, &(ends[0]..ends[1]));
+        if turns.is_empty() {
+            continue;
+        }
+        labels += &label(y, &format!("CPU {cpu}"));
+        for Turn { tid, from_ns, to_ns, .. } in turns.iter().filter(|turn| turn.tid != 0) {
+            let task = blame.tasks.get(tid).and_then(|tasks| tasks.last().copied());
+            let name = name(blame, *tid);
+            block([*from_ns, *to_ns], y, task, [&name, name.trim_start_matches("task ")]);
+        }
+        y += STEP;
     }
-
-    /// A hop with its cause.
-    fn reason(&self, hop: &Hop) -> String {
-        let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
-        let cause = self.blame.cause(hop).map_or(String::new(), |(cause, ns, longest)| {
-            let other = longest.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
-            let by = other.map_or(String::new(), |tid| format!(" ({})", self.name(tid)));
-            let (ns, [what, _]) = (duration(ns as f64), words(cause));
-            format!(": {ns} of it {what}{by}, CPU {}", longest.cpu)
-        });
-        let length = duration(hop.ns() as f64);
-        format!("{length} from {} to {}{cause}", task(hop.from), task(hop.to))
-    }
-
-    /// The typical lap as a picture: a lane for each CPU, and one for the token.
-    pub fn picture(&self) -> String {
-        const LANE: f64 = 26.0;
-        const STEP: f64 = 48.0;
-        const LABEL: f64 = 16.0;
-        let lap = self.blame.typical_lap();
-        let first = lap.len().saturating_sub(MOST_HOPS) / 2;
-        let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
-        let ends = [hops[0].from.at_ns, hops[hops.len() - 1].to.at_ns];
-        let length = (ends[1] - ends[0]) as f64;
-        let share = |at: u64| (at.clamp(ends[0], ends[1]) - ends[0]) as f64 / length.max(1.0);
-        let mut body = String::new();
-        let mut block = |[from, to]: [u64; 2], y, task: Option<Option<u32>>, words: [&str; 2]| {
-            let ends = [from, to].map(share);
-            let class = match task {
-                Some(task) => format!("cell h{}", task.map_or(0, |task| 1 + task % 7)),
-                None => "part p-asleep".to_owned(),
+    labels += &label(y, "the token");
+    for hop in hops {
+        for Piece { part, from_ns, to_ns, .. } in hop.pieces.iter().copied() {
+            let task = match part {
+                Part::Sending | Part::SendingToIdle | Part::Running => Some(hop.from.task),
+                Part::Receiving => Some(hop.to.task),
+                _ => None,
             };
-            let title = format!("{}, {}", words[0], duration((to - from) as f64));
-            body += &rectangle(ends, y + LABEL, LANE, &class, &title);
-            let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
-            if pixels >= 24.0 {
-                let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
-                body += &text(middle, y + LABEL + 17.0, MIDDLE, "note", &words);
-            }
-        };
-        let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, START, "axis", name);
-        let (mut y, mut labels) = (0.0, String::new());
-        for (cpu, turns) in &self.blame.turns {
-            let turns = within(turns, &(ends[0]..ends[1]));
-            if turns.is_empty() {
-                continue;
-            }
-            labels += &label(y, &format!("CPU {cpu}"));
-            for Turn { tid, from_ns, to_ns, .. } in turns.iter().filter(|turn| turn.tid != 0) {
-                let task = self.tasks.get(tid).and_then(|tasks| tasks.last().copied());
-                let name = self.name(*tid);
-                block([*from_ns, *to_ns], y, task, [&name, name.trim_start_matches("task ")]);
-            }
-            y += STEP;
+            block([from_ns, to_ns], y, task, words(part));
         }
-        labels += &label(y, "the token");
-        for hop in hops {
-            for Piece { part, from_ns, to_ns, .. } in hop.pieces.iter().copied() {
-                let task = match part {
-                    Part::Sending | Part::SendingToIdle | Part::Running => Some(hop.from.task),
-                    Part::Receiving => Some(hop.to.task),
-                    _ => None,
-                };
-                block([from_ns, to_ns], y, task, words(part));
-            }
-            let at = share(hop.from.at_ns);
-            labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
-        }
-        let title = format!("{}: one lap", self.case);
-        let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
-                           is a gap in which neither sender nor receiver had a CPU.";
-        let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
-        let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
-        let around =
-            text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
-        file([&title, description], [WIDTH, y + STEP + 72.0], &(around + &body))
+        let at = share(hop.from.at_ns);
+        labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
     }
+    let title = format!("{case}: one lap");
+    let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
+                       is a gap in which neither sender nor receiver had a CPU.";
+    let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
+    let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
+    let around = text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
+    file([&title, description], [WIDTH, y + STEP + 72.0], &(around + &body))
+}
 
-    /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
-    /// flows. Times are in microseconds.
-    pub fn events(&self) -> Value {
-        let begun_ns = self.blame.trace.batches[0].begun_ns;
-        let us = |at_ns: u64| (at_ns - begun_ns) as f64 / 1e3;
-        let slice = |name: &str, tid: u32, [from, to]: [u64; 2]| {
-            json!({ "name": name, "ph": "X", "pid": 1, "tid": tid, "ts": us(from),
-                "dur": (to - from) as f64 / 1e3 })
-        };
-        let named = |tid: u32, name: &str| {
-            json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": tid,
-                "args": { "name": name } })
-        };
-        let flow = |kind: &str, id: usize, stop: Stop| {
-            json!({ "name": "hop", "cat": "brigade", "ph": kind, "bp": "e", "id": id, "pid": 1,
-                "tid": stop.tid, "ts": us(stop.at_ns) })
-        };
-        let mut events = vec![named(0, "laps")];
-        events.extend(self.tasks.keys().map(|tid| named(*tid, &self.name(*tid))));
-        for Turn { cpu, tid, from_ns, to_ns, .. } in self.blame.turns.values().flatten() {
-            if self.tasks.contains_key(tid) {
-                events.push(slice(&format!("on CPU {cpu}"), *tid, [*from_ns, *to_ns]));
-            }
+/// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
+/// flows. Times are in microseconds.
+pub fn events(case: &str, blame: &Blame) -> Value {
+    let begun_ns = blame.trace.batches[0].begun_ns;
+    let us = |at_ns: u64| (at_ns - begun_ns) as f64 / 1e3;
+    let slice = |name: &str, tid: u32, [from, to]: [u64; 2]| {
+        json!({ "name": name, "ph": "X", "pid": 1, "tid": tid, "ts": us(from),
+            "dur": (to - from) as f64 / 1e3 })
+    };
+    let named = |tid: u32, name: &str| {
+        json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": tid,
+            "args": { "name": name } })
+    };
+    let flow = |kind: &str, id: usize, stop: Stop| {
+        json!({ "name": "hop", "cat": "brigade", "ph": kind, "bp": "e", "id": id, "pid": 1,
+            "tid": stop.tid, "ts": us(stop.at_ns) })
+    };
+    let mut events = vec![named(0, "laps")];
+    events.extend(blame.tasks.keys().map(|tid| named(*tid, &name(blame, *tid))));
+    for Turn { cpu, tid, from_ns, to_ns, .. } in blame.turns.values().flatten() {
+        if blame.tasks.contains_key(tid) {
+            events.push(slice(&format!("on CPU {cpu}"), *tid, [*from_ns, *to_ns]));
         }
-        for (number, lap) in self.blame.laps.iter().enumerate() {
-            let ends = [lap[0].from.at_ns, lap[lap.len() - 1].to.at_ns];
-            events.push(slice(&format!("lap {number}"), 0, ends));
-        }
-        for (id, hop) in self.blame.hops().enumerate() {
-            events.extend([flow("s", id, hop.from), flow("f", id, hop.to)]);
-            let part = |piece: &Piece| slice(words(piece.part)[0], 0, [piece.from_ns, piece.to_ns]);
-            events.extend(hop.pieces.iter().map(part));
-        }
-        json!({ "displayTimeUnit": "ns", "otherData": { "case": self.case }, "traceEvents": events })
     }
+    for (number, lap) in blame.laps.iter().enumerate() {
+        let ends = [lap[0].from.at_ns, lap[lap.len() - 1].to.at_ns];
+        events.push(slice(&format!("lap {number}"), 0, ends));
+    }
+    for (id, hop) in blame.hops().enumerate() {
+        events.extend([flow("s", id, hop.from), flow("f", id, hop.to)]);
+        let part = |piece: &Piece| slice(words(piece.part)[0], 0, [piece.from_ns, piece.to_ns]);
+        events.extend(hop.pieces.iter().map(part));
+    }
+    json!({ "displayTimeUnit": "ns", "otherData": { "case": case }, "traceEvents": events })
 }
