@@ -280,7 +280,7 @@ pub struct ImpactFlags {
     #[arg(long, value_name = "SECONDS", value_parser = amount, default_value = "10")]
     pub time: f64,
     /// Run this command instead, until it ends
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "pid")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Run that measured the cost of switches [default: this machine's latest]
     #[arg(long, value_name = "DIR")]

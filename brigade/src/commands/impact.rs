@@ -4,7 +4,7 @@
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use harness::clock;
 use harness::counters::{Counters, SwitchCounter, ended_ns};
@@ -15,7 +15,7 @@ use harness::system_load::CpuCounts;
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
 use crate::commands::report::{label_here, report_of, reports_here};
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Impact, Prices, SwitchCost, SwitchKind, Used};
 use crate::judge::report::Report;
 use crate::manifest::Manifest;
@@ -26,8 +26,12 @@ use crate::show::verdict::{Verdict, verdict};
 /// Runs `brigade impact`.
 ///
 /// # Errors
-/// If no run has the costs, or the program cannot be started or watched.
+/// If nothing is named, no run has the costs, or the program cannot be started or watched.
 pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
+    if flags.pid.is_none() && flags.command.is_empty() {
+        let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
+        bail!(UsageError(which.to_owned()));
+    }
     let prices = prices(flags, manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
     signals.defer_stops();
