@@ -140,13 +140,14 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
         ranks.len()
     );
     let mut table = Table::of("figure|>here|worse than|suspect");
-    for rank @ Rank { row, name, better, known } in &ranks {
+    for rank @ Rank { row, block, better, known } in &ranks {
         let may_slow = |setting: &&Setting| rank.is_slow() && setting.cases.contains(&row.case);
         let suspect = advice.iter().find(may_slow);
         let suspect = suspect.map_or(String::new(), |setting| setting.name.clone());
         let mark = if rank.is_slow() { " !" } else { "" };
         let rank = format!("{better} of {known}{mark}");
-        table.push(vec![name.clone(), figure(row), rank, suspect]);
+        let block = if block.is_empty() { String::new() } else { format!(", {block}") };
+        table.push(vec![format!("{}{block}", row.label), figure(row), rank, suspect]);
     }
     let source = format!("Medians of {}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]

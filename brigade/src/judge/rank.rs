@@ -19,8 +19,8 @@ const FEWEST: usize = 3;
 pub struct Rank<'a> {
     /// The figure.
     pub row: &'a Row,
-    /// Its label, with what it has in common with others on the first screen.
-    pub name: String,
+    /// What it has in common with others on the first screen; empty if nothing.
+    pub block: &'a str,
     /// How many recorded machines have a clearly smaller figure.
     pub better: usize,
     /// How many recorded machines have one.
@@ -44,20 +44,19 @@ pub fn ranks<'a>(manifest: &Manifest, recorded: &Machines, report: &'a Report) -
     for part in &report.screen {
         for block in &part.blocks {
             // The name of an only block says how the rows are measured.
-            let is_only = part.blocks.len() == 1 || block.name.is_empty();
-            let block_name = if is_only { String::new() } else { format!(", {}", block.name) };
-            let row = |row: &'a Row| rank(&block_name, row, known.get(&*row.case)?);
+            let name = if part.blocks.len() > 1 { &*block.name } else { "" };
+            let row = |row: &'a Row| rank(name, row, known.get(&*row.case)?);
             ranks.extend(block.rows.iter().filter_map(row));
         }
     }
     ranks
 }
 
-fn rank<'a>(block: &str, row: &'a Row, machines: &ByMachine) -> Option<Rank<'a>> {
+fn rank<'a>(block: &'a str, row: &'a Row, machines: &ByMachine) -> Option<Rank<'a>> {
     let figure = row.figure.filter(|_| machines.len() >= FEWEST)?.value;
     let figures = machines.values().filter_map(|figures| median(figures));
     let better = figures.filter(|other| figure > ALIKE * other).count();
-    Some(Rank { row, name: format!("{}{block}", row.label), better, known: machines.len() })
+    Some(Rank { row, block, better, known: machines.len() })
 }
 
 /// The recorded figures of each case of the manifest.
