@@ -120,17 +120,19 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         let cost =
             |kind: &SwitchKind| Some((*kind, SwitchCost::of(&report, manifest.impact.get(kind)?)?));
         let costs = SwitchKind::value_variants().iter().map(cost).collect::<Option<_>>()?;
-        let (its, here) = (&report.run.label, label_here());
-        if *its != here {
-            let name = &report.run.name;
-            output::warn(&format!("{name}: measured on another machine, {its}, not {here}"));
-        }
         let Verdict { is_good, text, .. } = verdict(&report.run);
         Some(Prices { run: report.run.name, disturbed: (!is_good).then_some(text), costs })
     };
     let found = match &flags.run {
         None => reports_here(manifest).find_map(of_run),
-        Some(folder) => of_run(report_of(manifest, folder)?),
+        Some(folder) => {
+            let report = report_of(manifest, folder)?;
+            let (name, its, here) = (&report.run.name, &report.run.label, label_here());
+            if *its != here {
+                output::warn(&format!("{name}: measured on another machine, {its}, not {here}"));
+            }
+            of_run(report)
+        }
     };
     found.with_context(|| {
         let cases: Vec<&str> = manifest.impact.values().flatten().map(String::as_str).collect();
