@@ -36,8 +36,10 @@ pub struct Guest {
     inherited: Facts,
     /// Its process and standard input; `None` before the start.
     process: Option<(u32, ChildStdin)>,
-    /// How much of its output has been read, in bytes.
+    /// How much of its output has been read, and how much has been searched for a line's end, in
+    /// bytes.
     read: usize,
+    searched: usize,
     stage: Stage,
     laps: Option<Laps>,
 }
@@ -56,7 +58,7 @@ impl Guest {
     /// A guest to run on `cpus`.
     pub fn new(placement: Policy, cpus: Vec<usize>) -> Self {
         let (stage, laps, process, inherited) = (Stage::Before, None, None, Facts::new());
-        Self { placement, cpus, inherited, process, read: 0, stage, laps }
+        Self { placement, cpus, inherited, process, read: 0, searched: 0, stage, laps }
     }
 
     /// Sets its process and its standard input.
@@ -66,11 +68,13 @@ impl Guest {
 
     /// Reads new complete lines; `stdout` is its whole output so far.
     pub fn hear(&mut self, stdout: &[u8]) {
-        while let Some(length) = stdout[self.read..].iter().position(|&byte| byte == b'\n') {
-            let line = &stdout[self.read..][..length];
-            self.read += length + 1;
+        while let Some(end) = stdout[self.searched..].iter().position(|&byte| byte == b'\n') {
+            let line = &stdout[self.read..self.searched + end];
+            self.searched += end + 1;
+            self.read = self.searched;
             self.hear_line(line, self.read < stdout.len());
         }
+        self.searched = stdout.len();
     }
 
     /// Reads the rest after its end, and builds a record.
