@@ -17,13 +17,13 @@ mod trace;
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use harness::system_files;
 
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::executables::unpacked_guests;
 use crate::store::results::{Invocation, Outcome};
-use clap::Parser as _;
 use flags::{Cli, Command};
 
 /// The whole binary: runs the command on this process's command line.
