@@ -5,7 +5,6 @@ mod machine;
 mod table;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::Serialize;
 
@@ -98,6 +97,13 @@ impl Need {
         lines
     }
 
+    /// The limit that refuses the tasks, and how many it allows: of several, the one with the fewest.
+    fn refused_by(&self, limits: &[Limit]) -> Option<(Line, u64)> {
+        let binding = self.lines(limits, Some(self.tasks)).into_iter().next()?;
+        let allows = binding.allows.filter(|allows| *allows < self.tasks)?;
+        Some((binding, allows))
+    }
+
     /// How many tasks fit into `available` of a resource. The first threads take more than later
     /// ones. A few more may fit if not all arenas do: a thread whose arena is refused shares one.
     fn fits(&self, resource: Resource, available: u64) -> u64 {
@@ -129,54 +135,34 @@ pub struct Line {
 }
 
 /// A limit refuses the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    tasks: u64,
-    /// What they need of the limit's resource.
-    amount: u64,
-    line: Box<Line>,
-}
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(String);
 
-impl std::error::Error for Refusal {}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tasks, amount, line } = self;
-        let Line { limit, allows, command, .. } = &**line;
-        let (what, value) = (description(&limit.resource), limit.value.unwrap_or(u64::MAX));
-        let Limit { name, in_use, .. } = limit;
-        write!(
-            out,
-            "{tasks} tasks need {amount} {what}, but {name} is {value} with {in_use} in use"
-        )?;
-        if let Some(caveat) = &limit.caveat {
-            write!(out, " ({caveat})")?;
-        }
-        write!(out, ", enough for {} tasks", allows.unwrap_or(u64::MAX))?;
-        match command {
-            Some(command) => write!(out, "; raise it with: {command}"),
-            None if limit.raise.is_some() => {
-                write!(out, "; the largest possible value is {}: use fewer tasks", limit.most)
-            }
-            None => write!(out, "; free some or use fewer tasks"),
-        }
-    }
-}
-
-/// Finds the limit that refuses `need`: of several, the one with the fewest tasks.
+/// Checks `need` against `limits`.
 ///
 /// # Errors
 /// [`Refusal`] if a limit is too small.
 pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
     let tasks = need.tasks;
-    let binding = need.lines(limits, Some(tasks)).into_iter().next();
-    match binding.filter(|line| line.allows.is_some_and(|allows| allows < tasks)) {
-        None => Ok(()),
-        Some(line) => {
-            let (amount, line) = (need.of(line.limit.resource), Box::new(line));
-            Err(Refusal { tasks, amount, line })
+    let Some((Line { limit, command, .. }, allows)) = need.refused_by(limits) else {
+        return Ok(());
+    };
+    let Limit { name, in_use, most, .. } = &limit;
+    let (amount, what) = (need.of(limit.resource), description(&limit.resource));
+    let value = limit.value.unwrap_or(u64::MAX);
+    let caveat = limit.caveat.as_ref().map_or(String::new(), |caveat| format!(" ({caveat})"));
+    let way = match command {
+        Some(command) => format!("raise it with: {command}"),
+        None if limit.raise.is_some() => {
+            format!("the largest possible value is {most}: use fewer tasks")
         }
-    }
+        None => "free some or use fewer tasks".to_owned(),
+    };
+    Err(Refusal(format!(
+        "{tasks} tasks need {amount} {what}, but {name} is {value} with {in_use} in use{caveat}, \
+         enough for {allows} tasks; {way}"
+    )))
 }
 
 /// Checks every limit of this machine against `need` and raises the soft file
@@ -281,8 +267,8 @@ mod tests {
             (1000, vec![maps(most)], Some((Maps, Some(most)))),
             (1001, vec![maps(most)], Some((Maps, None))),
         ] {
-            let refusal = admit(&over_pipes(tasks), &limits).err();
-            let seen = refusal.map(|Refusal { line, .. }| (line.limit.resource, line.command));
+            let refused_by = over_pipes(tasks).refused_by(&limits);
+            let seen = refused_by.map(|(line, _)| (line.limit.resource, line.command));
             let raise = |enough: u64| format!("raise {enough}");
             assert_eq!(seen, refused.map(|(what, enough)| (what, enough.map(raise))), "{tasks}");
         }
