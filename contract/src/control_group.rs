@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use harness::control_groups::{self, Group, Version};
+use harness::control_groups::{self, Group};
 use harness::system_files::SystemFiles;
 
 /// A group inside this process's group, and one inside it. Both are removed on drop.
 #[derive(Debug)]
 pub struct ControlGroup {
     outer: PathBuf,
-    version: Version,
 }
 
 impl ControlGroup {
@@ -34,7 +33,7 @@ impl ControlGroup {
     pub fn of_memory() -> Result<Self, String> {
         let group = Self::of("memory")?;
         let folder = group.inner().display().to_string().trim_start_matches('/').to_owned();
-        let counted = Group { folder, version: group.version }.memory_bytes(&SystemFiles::live());
+        let counted = Group { folder }.memory_bytes(&SystemFiles::live());
         counted.map(|_| group).ok_or_else(|| "its memory is not counted".into())
     }
 
@@ -44,7 +43,7 @@ impl ControlGroup {
         let own = own.into_iter().next().ok_or("this process is in no control group")?;
         let name = format!("contract-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let outer = Path::new("/").join(own.folder).join(name);
-        let group = Self { outer, version: own.version };
+        let group = Self { outer };
         fs::create_dir_all(group.inner()).map_err(|error| error.to_string())?;
         Ok(group)
     }

@@ -21,15 +21,6 @@ pub(crate) fn is_first_namespace(files: &SystemFiles, kind: &str) -> bool {
     own.is_none_or(|own| FIRST_NAMESPACES.contains(&&*own))
 }
 
-/// The interface version of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// One hierarchy per controller.
-    One,
-    /// A single hierarchy.
-    Two,
-}
-
 /// Parses a group's limit: a number, or the words of versions 2 and 1 for none, which is
 /// [`u64::MAX`].
 pub fn limit(text: &str) -> Option<u64> {
@@ -39,13 +30,11 @@ pub fn limit(text: &str) -> Option<u64> {
     }
 }
 
-/// A control group.
+/// A control group of either version of the interface, which differ in the names of some files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Its folder below the root: `sys/fs/cgroup/pids/a`.
     pub folder: String,
-    /// Its interface version.
-    pub version: Version,
 }
 
 /// The groups of `controller` that this process is in: its own first, then its
@@ -63,14 +52,14 @@ pub(crate) fn all_of_process(files: &SystemFiles, controller: &str) -> Result<Ve
     let text = |path: &str| files.text(path).ok_or_else(|| format!("/{path}"));
     let (membership, mounts) = (text("proc/self/cgroup")?, text("proc/self/mountinfo")?);
     let (mut groups, mut hidden) = (Vec::new(), None);
-    // Each line is a number, controllers and the group.
+    // Each line is a number, controllers, of which version 2 names none, and the group.
     let lines = membership.lines().filter_map(|line| line.split_once(':'));
     for (controllers, path) in lines.filter_map(|(_, rest)| rest.split_once(':')) {
-        let version = if controllers.is_empty() { Version::Two } else { Version::One };
-        if version == Version::One && !names(controllers, controller) {
+        let wanted = if controllers.is_empty() { None } else { Some(controller) };
+        if wanted.is_some_and(|wanted| !names(controllers, wanted)) {
             continue;
         }
-        let Some((root, mount)) = mount_of(version, controller, &mounts) else {
+        let Some((root, mount)) = mount_of(wanted, &mounts) else {
             hidden = Some(path);
             continue;
         };
@@ -78,7 +67,7 @@ pub(crate) fn all_of_process(files: &SystemFiles, controller: &str) -> Result<Ve
         let folder = |inside: &Path| Path::new(mount).join(inside).to_string_lossy().into_owned();
         let inside = inside_mount(Path::new(path), Path::new(root));
         let ancestors = inside.into_iter().flat_map(Path::ancestors);
-        groups.extend(ancestors.map(|group| Group { folder: folder(group), version }));
+        groups.extend(ancestors.map(|group| Group { folder: folder(group) }));
     }
     match hidden {
         // The root has no limits.
@@ -93,8 +82,9 @@ fn names(list: &str, name: &str) -> bool {
     list.split(',').any(|listed| listed == name)
 }
 
-/// The root and the mount point of the hierarchy, from `/proc/self/mountinfo`.
-fn mount_of<'a>(version: Version, controller: &str, mounts: &'a str) -> Option<(&'a str, &'a str)> {
+/// The root and the mount point of the hierarchy of a controller, or else that of version 2, from
+/// `/proc/self/mountinfo`.
+fn mount_of<'a>(controller: Option<&str>, mounts: &'a str) -> Option<(&'a str, &'a str)> {
     mounts.lines().find_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
@@ -102,8 +92,8 @@ fn mount_of<'a>(version: Version, controller: &str, mounts: &'a str) -> Option<(
         let mut source = source.split(' ');
         let (kind, options) = (source.next()?, source.nth(1)?);
         let fits = match kind {
-            "cgroup2" => version == Version::Two,
-            "cgroup" => version == Version::One && names(options, controller),
+            "cgroup2" => controller.is_none(),
+            "cgroup" => controller.is_some_and(|controller| names(options, controller)),
             _ => false,
         };
         fits.then_some(places)
@@ -132,27 +122,21 @@ impl Group {
         format!("{}/{file}", self.folder.trim_end_matches('/'))
     }
 
-    /// What version 1 calls `one`, and version 2 `two`.
-    pub fn by_version<T>(&self, one: T, two: T) -> T {
-        match self.version {
-            Version::One => one,
-            Version::Two => two,
-        }
-    }
-
     /// The memory charged to it, user and kernel, in bytes.
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
-        let file = self.by_version("memory.usage_in_bytes", "memory.current");
-        files.number(&self.path(file))
+        let number = |file| files.number(&self.path(file));
+        number("memory.current").or_else(|| number("memory.usage_in_bytes"))
     }
 
-    /// The part of [`Self::memory_bytes`] in file pages, which the kernel drops
-    /// before it refuses memory, in bytes.
-    pub fn droppable_bytes(&self, files: &SystemFiles) -> u64 {
-        let of_version_2 = ["inactive_file", "active_file"];
-        let names = self.by_version(["total_inactive_file", "total_active_file"], of_version_2);
+    /// The part of [`Self::memory_bytes`] that is not in file pages, which the kernel drops before it
+    /// refuses memory, in bytes.
+    pub(crate) fn kept_bytes(&self, files: &SystemFiles) -> Option<u64> {
         let stat = self.text(files, "memory.stat").unwrap_or_default().replace(' ', ":");
-        names.iter().filter_map(|name| field(&stat, name)?.parse::<u64>().ok()).sum()
+        // In version 1 the other names exclude the groups inside.
+        let total = |name| field(&stat, &format!("total_{name}")).or_else(|| field(&stat, name));
+        let bytes = |name| total(name)?.parse::<u64>().ok();
+        let droppable = ["inactive_file", "active_file"].into_iter().filter_map(bytes).sum();
+        Some(self.memory_bytes(files)?.saturating_sub(droppable))
     }
 }
 
@@ -163,15 +147,16 @@ mod tests {
     #[test]
     fn memory_is_read_from_the_files_of_the_groups_version() {
         let files = SystemFiles::simulated(&[
-            ("memory/memory.usage_in_bytes", "5000\n"),
-            ("memory/memory.stat", "active_file 1\ntotal_active_file 700\n"),
-            ("memory/memory.current", "4000\n"),
+            ("one/memory.usage_in_bytes", "5000\n"),
+            ("one/memory.stat", "active_file 1\ntotal_active_file 700\n"),
+            ("two/memory.current", "4000\n"),
+            ("two/memory.stat", "active_file 1\n"),
         ]);
-        let memory = |version| {
-            let group = Group { folder: "memory".to_owned(), version };
-            (group.memory_bytes(&files), group.droppable_bytes(&files))
+        let memory = |folder: &str| {
+            let group = Group { folder: folder.to_owned() };
+            [group.memory_bytes(&files), group.kept_bytes(&files)]
         };
-        assert_eq!(memory(Version::One), (Some(5000), 700));
-        assert_eq!(memory(Version::Two), (Some(4000), 1));
+        assert_eq!(memory("one"), [Some(5000), Some(4300)]);
+        assert_eq!(memory("two"), [Some(4000), Some(3999)]);
     }
 }

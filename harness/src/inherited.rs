@@ -185,7 +185,7 @@ pub fn facts(child: Option<u32>) -> Facts {
         ("most_utilization", "cpu.uclamp.max", "cpu.uclamp.max"),
         ("burst_us", "cpu.cfs_burst_us", "cpu.max.burst"),
     ] {
-        let value = |group: Group| group.text(&files, group.by_version(one, two));
+        let value = |group: Group| group.text(&files, two).or_else(|| group.text(&files, one));
         let values = control_groups::of_process(&files, "cpu").into_iter().filter_map(value);
         // Of the group, then of its parents.
         set(&format!("cgroup.cpu_{name}"), joined(values.map(|value| recordable(&value))));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use harness::control_groups::{self, Group, Version};
+use harness::control_groups::{self, Group};
 use harness::cpus;
 use harness::inherited::{inherited_by_children, joined};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
@@ -229,11 +229,9 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
 
 /// How deep below the root a process in these groups for CPU time is.
 fn cpu_group_depth(files: &SystemFiles, groups: &[Group]) -> usize {
-    let file = |group: &Group| group.by_version("cpu.shares", "cpu.weight");
-    let count = groups.iter().filter(|group| group.text(files, file(group)).is_some()).count();
+    let with = |file| groups.iter().filter(|group| group.text(files, file).is_some()).count();
     // In version 1 the root has the file, too.
-    let of_one = groups.iter().any(|group| group.version == Version::One);
-    count.saturating_sub(usize::from(of_one))
+    with("cpu.weight") + with("cpu.shares").saturating_sub(1)
 }
 
 /// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none.

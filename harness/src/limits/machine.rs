@@ -151,8 +151,8 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
     ];
     rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
-    rows.extend(m.of_groups(Threads, "pids"));
-    rows.extend(m.of_groups(Memory, "memory"));
+    rows.extend(m.of_groups(Threads, "pids", &["pids.max"]));
+    rows.extend(m.of_groups(Memory, "memory", &["memory.max", "memory.limit_in_bytes"]));
     rows
 }
 
@@ -240,23 +240,21 @@ impl<'a> Machine<'a> {
         Limit { raise, ..Limit::read(resource, name, value, in_use) }
     }
 
-    /// The limits on threads or memory of this process's control groups.
-    fn of_groups(&self, resource: Resource, controller: &str) -> Vec<Limit> {
+    /// The limits on threads or memory of this process's control groups, each in one of `names`.
+    fn of_groups(&self, resource: Resource, controller: &str, names: &[&str]) -> Vec<Limit> {
+        let files = self.files;
         let limit = |group: Group| {
-            let (file, in_use) = if resource == Memory {
-                // The kernel drops file pages first.
-                let held = group.memory_bytes(self.files).unwrap_or(0);
-                let in_use = held.saturating_sub(group.droppable_bytes(self.files));
-                (group.by_version("memory.limit_in_bytes", "memory.max"), in_use)
-            } else {
-                ("pids.max", self.files.number(&group.path("pids.current")).unwrap_or(0))
+            let file = names.iter().find(|name| group.text(files, name).is_some())?;
+            let value = control_groups::limit(&group.text(files, file)?)?;
+            let in_use = match resource {
+                Memory => group.kept_bytes(files).unwrap_or(0),
+                _ => files.number(&group.path("pids.current")).unwrap_or(0),
             };
-            let value = control_groups::limit(&group.text(self.files, file)?)?;
             let path = format!("/{}", group.path(file));
             let raise = Some(format!("echo {{}} | sudo tee {path}"));
             Some(Limit { raise, ..Limit::read(resource, &path, Ok(value), Ok(in_use)) })
         };
-        match control_groups::all_of_process(self.files, controller) {
+        match control_groups::all_of_process(files, controller) {
             Ok(groups) => groups.into_iter().filter_map(limit).collect(),
             Err(why) => {
                 vec![Limit::read(resource, &format!("{controller}.max"), Err(why), Ok(0))]
