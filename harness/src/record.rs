@@ -19,9 +19,6 @@ pub const SCHEMA_VERSION: &str = "1.1";
 /// ignore.
 const READABLE_MAJOR: &str = "1";
 
-/// The longest record that a reader accepts, in bytes; 20 KiB are usual.
-pub const LONGEST_RECORD: usize = 1024 * 1024;
-
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
@@ -350,12 +347,9 @@ impl Record {
     /// Parses a record as [`parsed`] does.
     ///
     /// # Errors
-    /// For more than [`LONGEST_RECORD`] bytes, another major version, or anything that is not a
-    /// record.
+    /// For another major version, or anything that is not a record.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         const HINT: &str = "is this the output of a Brigade program with --json?";
-        let length = text.len();
-        ensure!(length <= LONGEST_RECORD, "{length} bytes, more than {LONGEST_RECORD}; {HINT}");
         parsed(text.as_bytes()).map_err(|error| anyhow!("reading a record: {error}; {HINT}"))
     }
 
@@ -372,7 +366,7 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_RECORD, Record};
+    use super::Record;
     use crate::trace::Trace;
 
     /// A record of two tasks without measurements.
@@ -403,8 +397,7 @@ mod tests {
     fn anything_but_a_record_of_this_major_version_is_refused() {
         assert_eq!(Record::parse(EXAMPLE).expect("a record").tasks, 2);
         let newer = EXAMPLE.replacen("1.0", "2.0", 1);
-        let long = EXAMPLE.to_owned() + &" ".repeat(LONGEST_RECORD);
-        for text in ["", "{}", "[]", r#"{"schema_version":1}"#, &EXAMPLE[..100], &newer, &long] {
+        for text in ["", "{}", "[]", r#"{"schema_version":1}"#, &EXAMPLE[..100], &newer] {
             assert!(Record::parse(text).is_err(), "{text:.40}");
         }
     }
