@@ -36,17 +36,13 @@ pub struct Unavailable(pub String);
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot create {what}: {cause}; use fewer tasks, or raise the limit of this shell (ulimit), \
-     user or control group (pids.max, memory.max){}",
-    not_readable(unread)
+     user or control group (pids.max, memory.max){unread}"
 )]
 pub struct Shortage {
     what: String,
     cause: io::Error,
-    unread: Vec<String>,
-}
-
-fn not_readable(files: &[String]) -> String {
-    if files.is_empty() { String::new() } else { format!("; not readable: {}", files.join(", ")) }
+    /// The limits that cannot be read, with a semicolon before them.
+    unread: String,
 }
 
 impl Shortage {
@@ -63,8 +59,8 @@ pub fn to_create(what: impl fmt::Display) -> impl FnOnce(io::Error) -> anyhow::E
     move |cause| match cause.raw_os_error().map(Errno::from_raw) {
         Some(number @ (EAGAIN | ENOMEM | EMFILE | ENFILE | ENOBUFS)) => {
             // Without files, nothing can be read.
-            let has_files = !matches!(number, EMFILE | ENFILE);
-            let unread = if has_files { unreadable() } else { Vec::new() };
+            let unread = if matches!(number, EMFILE | ENFILE) { None } else { unreadable() };
+            let unread = unread.map_or(String::new(), |files| format!("; not readable: {files}"));
             Shortage { what: what.to_string(), cause, unread }.into()
         }
         _ => anyhow!("cannot create {what}: {cause}"),

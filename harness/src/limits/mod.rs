@@ -11,6 +11,7 @@ use serde::Serialize;
 pub use machine::{Limit, Resource, in_force, raise_soft_file_limit};
 pub use table::{Amounts, Kind, RING_ENTRIES, STACK_BYTES, arenas};
 
+use crate::inherited::joined;
 use crate::system_files::SystemFiles;
 use crate::words::description;
 
@@ -176,11 +177,10 @@ pub fn require(need: &Need) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What could not be read of this machine's limits, each once.
-pub fn unreadable() -> Vec<String> {
+/// What could not be read of this machine's limits, each once; `None` if all were.
+pub fn unreadable() -> Option<String> {
     let limits = in_force(&SystemFiles::live()).into_iter();
-    let files: BTreeSet<String> = limits.filter_map(|limit| limit.unknown).collect();
-    files.into_iter().collect()
+    joined(limits.filter_map(|limit| limit.unknown).collect::<BTreeSet<String>>())
 }
 
 /// How many of the tasks of `need` fit on this machine.
