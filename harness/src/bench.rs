@@ -38,7 +38,7 @@ impl Bench {
         spec: Spec,
         flags: Flags,
         placement: Placement,
-        spinners: Vec<Spinners>,
+        spinners: Spinners,
         interrupted: Arc<AtomicBool>,
         recorder: Option<Recorder>,
     ) -> Self {
@@ -81,7 +81,7 @@ impl Bench {
         let flags = Flags { iters, warmups, max_time, quiet: true, ..Flags::default() };
         let placement = Placement::apply(flags.placement, None)?;
         let spec = Spec { tasks, ..Spec::NEW };
-        Ok(Self::new(spec, flags, placement, Vec::new(), Arc::default(), None))
+        Ok(Self::new(spec, flags, placement, Spinners::default(), Arc::default(), None))
     }
 
     /// The number of tasks. For a program that sweeps it: the maximum from `--tasks`, or 0 if the

@@ -218,9 +218,10 @@ impl Session {
         // An ordinary user sees the processes that it starts from now on.
         let recorder =
             flags.trace.is_some().then(|| Recorder::open(&placement.cpus)).transpose()?;
-        let mut spinners = vec![Spinners::hogs(spec.hogs).context("--hogs")?];
+        let mut spinners = Spinners::default();
+        spinners.add_hogs(spec.hogs).context("--hogs")?;
         if flags.keep_awake {
-            spinners.push(Spinners::on(&placement.cpus).context("--keep-awake")?);
+            spinners.keep_awake(&placement.cpus).context("--keep-awake")?;
         }
         let [interrupted, out_of_time] =
             watch_signals().context("watching for SIGINT and SIGTERM")?;

@@ -16,32 +16,29 @@ use crate::cpus;
 use crate::process_stat::{reap, spawn};
 
 /// Processes that spin until this is dropped or this process ends, even if it is killed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Spinners(Vec<Pid>);
 
 impl Spinners {
-    /// One on each of `cpus`, which this process may use.
+    /// Adds one on each of `cpus`, which this process may use.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
-    pub(crate) fn on(cpus: &[usize]) -> anyhow::Result<Self> {
-        let mut spinners = Self(Vec::with_capacity(cpus.len()));
+    pub(crate) fn keep_awake(&mut self, cpus: &[usize]) -> anyhow::Result<()> {
         let created = cpus.iter().try_for_each(|cpu| {
             cpus::confine(&[*cpu]).with_context(|| format!("moving to CPU {cpu}"))?;
-            spinners.add(libc::SCHED_IDLE)
+            self.add(libc::SCHED_IDLE)
         });
         cpus::confine(cpus).context("returning to the CPUs of the placement")?;
-        created?;
-        Ok(spinners)
+        created
     }
 
-    /// This many in the normal class, on this process's CPUs, whatever its class.
+    /// Adds this many in the normal class, on this process's CPUs, whatever its class.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
-    pub(crate) fn hogs(count: u32) -> anyhow::Result<Self> {
-        let mut spinners = Self(Vec::new());
-        (0..count).try_for_each(|_| spinners.add(libc::SCHED_OTHER)).map(|()| spinners)
+    pub(crate) fn add_hogs(&mut self, count: u32) -> anyhow::Result<()> {
+        (0..count).try_for_each(|_| self.add(libc::SCHED_OTHER))
     }
 
     /// Adds one with this class; it inherits its CPUs from this process.

@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub flags: Flags,
     pub placement: Placement,
     /// Processes that spin next to the tasks.
-    pub spinners: Vec<Spinners>,
+    pub spinners: Spinners,
     pub interrupted: Arc<AtomicBool>,
     /// Those of the current lap.
     pub marks: Marks,
@@ -90,9 +90,8 @@ impl Shared {
 
     /// Starts to count usage: including the peers', excluding this process's spinners.
     pub(crate) fn usage_from_now(&self) -> Start {
-        let spinners = self.spinners.iter().flat_map(Spinners::processes).collect();
         let processes = [&self.findings().peers[..], &[process::id()]].concat();
-        Start::now(processes, &self.placement.cpus, spinners)
+        Start::now(processes, &self.placement.cpus, self.spinners.processes())
     }
 
     /// The mark of every token if there is a load at every hop.
