@@ -15,54 +15,45 @@ const LONGEST_RECORDED: usize = 200;
 
 /// The kernel's files. Paths are relative to the root: `proc/self/status`.
 #[derive(Clone, Debug)]
-pub struct SystemFiles {
-    /// The folder that contains them; `None` if only some are simulated.
-    root: Option<PathBuf>,
-    /// Simulated contents by path; they override the running system's.
-    simulated: BTreeMap<String, String>,
+pub enum SystemFiles {
+    /// Those below this folder.
+    Below(PathBuf),
+    /// Only these contents, by path.
+    Simulated(BTreeMap<String, String>),
 }
 
 impl SystemFiles {
     /// The files of the running system.
     pub fn live() -> Self {
-        Self::below(Path::new("/"))
-    }
-
-    /// The files below another folder, as a system would show them.
-    pub fn below(root: &Path) -> Self {
-        Self { root: Some(root.to_owned()), simulated: BTreeMap::new() }
+        Self::Below("/".into())
     }
 
     /// A simulated system with only these files, each a path and its content.
-    pub fn simulated(files: &[(&str, &str)]) -> Self {
-        let none = Self { root: None, simulated: BTreeMap::new() };
-        files.iter().fold(none, |system, (path, text)| system.with(path, text))
+    pub fn simulated<S: ToString>(files: &[(S, S)]) -> Self {
+        let file = |(path, text): &(S, S)| (path.to_string(), text.to_string());
+        Self::Simulated(files.iter().map(file).collect())
     }
 
-    /// Whether they are mostly those of the running system.
+    /// Whether they are those of the running system.
     pub fn is_live(&self) -> bool {
-        self.root.as_deref() == Some(Path::new("/"))
-    }
-
-    /// The same system with one file replaced.
-    pub fn with(mut self, path: &str, text: &str) -> Self {
-        self.simulated.insert(path.to_owned(), text.to_owned());
-        self
+        matches!(self, Self::Below(root) if root == Path::new("/"))
     }
 
     /// The whole content of the file at `path`; `None` if it is missing or
     /// unreadable.
     pub fn text(&self, path: &str) -> Option<String> {
-        let there = || fs::read_to_string(self.root.as_ref()?.join(path)).ok();
-        self.simulated.get(path).cloned().or_else(there)
+        match self {
+            Self::Below(root) => fs::read_to_string(root.join(path)).ok(),
+            Self::Simulated(files) => files.get(path).cloned(),
+        }
     }
 
     /// Where a symbolic link points; a simulated one is a file.
     pub fn link(&self, path: &str) -> Option<String> {
-        let there = || {
-            fs::read_link(self.root.as_ref()?.join(path)).ok()?.into_os_string().into_string().ok()
-        };
-        self.simulated.get(path).cloned().or_else(there)
+        match self {
+            Self::Below(root) => fs::read_link(root.join(path)).ok()?.to_str().map(str::to_owned),
+            Self::Simulated(files) => files.get(path).cloned(),
+        }
     }
 
     /// The content of a short file, made fit for a record; `None` if it is
@@ -82,13 +73,13 @@ impl SystemFiles {
             let rest = file.strip_prefix(path)?.strip_prefix('/')?;
             rest.split('/').next().map(str::to_owned)
         };
-        let mut names: BTreeSet<String> = self.simulated.keys().filter_map(inside).collect();
-        if let Some(root) = &self.root
-            && let Ok(entries) = fs::read_dir(root.join(path))
-        {
-            names
-                .extend(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()));
-        }
+        let names: BTreeSet<String> = match self {
+            Self::Below(root) => {
+                let entries = fs::read_dir(root.join(path)).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+            Self::Simulated(files) => files.keys().filter_map(inside).collect(),
+        };
         names.into_iter().collect()
     }
 }

@@ -257,8 +257,7 @@ impl Threads {
         let mut read = Self { delay_ns, ..Self::default() };
         for name in &names {
             read.ran_on.extend(ProcessStat::read(files, name).map(|stat| stat.cpu));
-            let tid = name.rsplit_once('/').filter(|_| files.is_live());
-            let tid = tid.and_then(|(_, tid)| tid.parse().ok());
+            let tid = name.rsplit_once('/').and_then(|(_, tid)| tid.parse().ok());
             read.allowed
                 .extend(tid.into_iter().filter_map(|tid| cpus::of_thread(tid).ok()).flatten());
             read.policies.extend(tid.and_then(Scheduling::of).map(|found| found.text()));
@@ -371,13 +370,12 @@ mod tests {
     fn machine(polled_us: u64, slept_us: u64, entries: u64) -> SystemFiles {
         let cpus = [0, 1].into_iter();
         let states = cpus.flat_map(|cpu| [(cpu, 0, "POLL", polled_us), (cpu, 1, "C1", slept_us)]);
-        states.fold(SystemFiles::simulated(&[]), |files, (cpu, state, name, microseconds)| {
+        let files = states.flat_map(|(cpu, state, name, microseconds)| {
+            let texts = [name.to_owned(), entries.to_string(), microseconds.to_string()];
             let file = |end| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{end}");
-            files
-                .with(&file("name"), &format!("{name}\n"))
-                .with(&file("usage"), &format!("{entries}\n"))
-                .with(&file("time"), &format!("{microseconds}\n"))
-        })
+            ["name", "usage", "time"].map(file).into_iter().zip(texts)
+        });
+        SystemFiles::simulated(&files.collect::<Vec<_>>())
     }
 
     /// In a millisecond in which each CPU slept this long.
@@ -406,11 +404,11 @@ mod tests {
     #[test]
     fn run_delays_are_summed_if_the_threads_are_the_same() {
         let process = |threads: &[(u32, &str)]| {
-            let files =
-                threads.iter().fold(SystemFiles::simulated(&[]), |files, (thread, text)| {
-                    files.with(&format!("proc/7/task/{thread}/schedstat"), text)
-                });
-            Threads::read(&files, &[7])
+            let file = |(thread, text): &(u32, &str)| {
+                (format!("proc/7/task/{thread}/schedstat"), (*text).to_owned())
+            };
+            let files: Vec<_> = threads.iter().map(file).collect();
+            Threads::read(&SystemFiles::simulated(&files), &[7])
         };
         let before = process(&[(7, "100 20 3\n"), (8, "0 0 1\n")]);
         let since = |delays: &[(u32, &str)]| process(delays).since(&before);

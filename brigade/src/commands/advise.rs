@@ -2,7 +2,6 @@
 //! that measures its effect. Brigade itself changes none.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use harness::inherited::inherited_by_children;
 use harness::system_files::SystemFiles;
@@ -58,7 +57,7 @@ struct Setting {
 /// # Panics
 /// Never: `settings.toml` is part of this program.
 pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
-    let files = SystemFiles::below(flags.root.as_deref().unwrap_or(Path::new("/")));
+    let files = flags.root.clone().map_or_else(SystemFiles::live, SystemFiles::Below);
     let mut facts = Environment::of_machine(&files);
     if flags.root.is_none() {
         facts.facts.extend(inherited_by_children(None));
