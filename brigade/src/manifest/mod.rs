@@ -33,9 +33,6 @@ pub fn default_seconds(cases: usize) -> f64 {
     (cases as f64 * SECONDS_FOR_A_CASE).max(LEAST_SECONDS)
 }
 
-/// The most names in an error: a few lines of a terminal.
-const MOST_NAMED: usize = 16;
-
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
@@ -183,10 +180,10 @@ impl Manifest {
             group.comparisons = rows.collect::<Result<Vec<_>, _>>().map_err(place)?.concat();
         }
         self.groups = groups;
-        let known = || self.cases.iter().map(|case| &case.name);
-        match self.stated().find(|(_, name)| !known().any(|known| known == *name)) {
+        let is_known = |name: &String| self.cases.iter().any(|case| case.name == *name);
+        match self.stated().find(|(_, name)| !is_known(name)) {
             None => Ok(()),
-            Some((table, name)) => Err(format!("{table}: {}", unknown("case", name, known()))),
+            Some((table, name)) => Err(format!("{table}: {}", unknown("case", name))),
         }
     }
 
@@ -216,8 +213,7 @@ impl Manifest {
     /// The case with this command line, which need not be the manifest's.
     fn parsed(&self, line: &str) -> Result<Case, String> {
         let program = line.split_whitespace().next().unwrap_or_default();
-        let known = self.programs.get(program);
-        let known = known.ok_or_else(|| unknown("program", program, self.programs.keys()))?;
+        let known = self.programs.get(program).ok_or_else(|| unknown("program", program))?;
         Case::parse(line, &known.defaults, &self.rules)
     }
 
@@ -237,11 +233,11 @@ impl Manifest {
     /// The case with this command line; its flags may be in any order.
     ///
     /// # Errors
-    /// If there is none, with a similar one.
+    /// If there is none.
     pub fn case(&self, line: &str) -> Result<&Case, String> {
         let parsed = self.parsed(line).ok();
         let found = parsed.and_then(|case| self.case_of(&case.program, &case.parameters()));
-        found.ok_or_else(|| unknown("case", line, self.cases.iter().map(|case| &case.name)))
+        found.ok_or_else(|| unknown("case", line))
     }
 
     /// The case of this program with these flags, by their names in `run.json`, under any name.
@@ -289,7 +285,7 @@ impl Manifest {
     /// the default ones without any.
     ///
     /// # Errors
-    /// [`UsageError`] for an unknown name, with a similar one.
+    /// [`UsageError`] for an unknown name.
     pub fn chosen(&self, names: &[String]) -> Result<Vec<&Case>, UsageError> {
         if names.is_empty() {
             return Ok(self.default_cases());
@@ -359,14 +355,10 @@ fn installed_guests() -> Option<PathBuf> {
     folders.map(|folder| folder.join("guests")).find(|guests| guests.is_dir())
 }
 
-/// Names the unknown name, the known ones unless they would fill the screen, and a suggestion.
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    let all = match known.len() {
-        ..=MOST_NAMED => format!("known: {}", known.join(", ")),
-        _ => "brigade list shows the groups, brigade list GROUP its cases".to_owned(),
-    };
-    format!("unknown {what} '{name}'; {all}")
+/// Names the unknown name, and how to find the known ones.
+fn unknown(what: &str, name: &str) -> String {
+    let advice = "brigade list shows the groups, brigade list GROUP its cases";
+    format!("unknown {what} '{name}'; {advice}")
 }
 
 #[cfg(test)]
@@ -436,11 +428,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         for (from, to, expected) in [
             ("question =", "qestion =", ":7: unknown field `qestion`, expected one of `name`, "),
             ("\"g\"", "\"h\"", ": group 'h': another group"),
-            (
-                "[\"fake --t",
-                "[\"fakes --t",
-                ": group 'g': unknown program 'fakes'; known: fake, guest",
-            ),
+            ("[\"fake --t", "[\"fakes --t", ": group 'g': unknown program 'fakes'; brigade list"),
             ("{1,2}", "{1,2", ": group 'g': 'fake --tasks {1,2"),
             (
                 "same-cpu,free",
