@@ -345,14 +345,10 @@ fn repository() -> Option<PathBuf> {
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
 }
 
-/// The guests installed with this binary, or in the workspace around its `target/release`.
+/// The guests installed with this binary.
 fn installed_guests() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;
-    let [installed, workspace] =
-        ["../share/brigade", "../.."].map(|folder| executable.with_file_name(folder));
-    let is_workspace = workspace.join(FILE_NAME).is_file();
-    let folders = [installed].into_iter().chain(is_workspace.then_some(workspace));
-    folders.map(|folder| folder.join("guests")).find(|guests| guests.is_dir())
+    Some(executable.with_file_name("../share/brigade/guests")).filter(|guests| guests.is_dir())
 }
 
 /// Names the unknown name, and how to find the known ones.
