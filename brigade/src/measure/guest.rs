@@ -100,14 +100,6 @@ impl Guest {
         record.map(|record| Record { inherited: self.inherited, ..record })
     }
 
-    /// Its progress, if that explains its end.
-    pub fn whereabouts(&self) -> &'static str {
-        match self.stage {
-            Stage::Measuring(_) => " between `measuring` and `measured`",
-            _ => "",
-        }
-    }
-
     /// Reads a line; `more`: another one follows already.
     fn hear_line(&mut self, line: &[u8], more: bool) {
         let pid = self.process.as_ref().map_or(0, |(pid, _)| *pid);

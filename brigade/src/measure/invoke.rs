@@ -16,7 +16,6 @@ use harness::record::{CpuUse, Measurement, Record};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 use nix::fcntl::OFlag;
-use nix::sys::signal::Signal;
 use nix::unistd::{pipe2, read, write};
 use serde_json::Value;
 
@@ -137,7 +136,6 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     }
     let ended = process::run(&mut process, time_out, signals, guest.as_mut())
         .context("could not be run")?;
-    let whereabouts = guest.as_ref().map_or("", Guest::whereabouts);
     let mut record = match guest {
         None => read_record(&ended.stdout),
         Some(guest) => guest.record(&ended.stdout),
@@ -148,7 +146,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     }
     let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let exit_code = ended.status.code();
-    let judged = judge(&ended, job.case, &record, whereabouts);
+    let judged = judge(&ended, job.case, &record);
     let outcome = match (&judged, ended.cause) {
         (Ok(()), _) => Outcome::Measured,
         (_, Cause::TimedOut) => Outcome::TimedOut,
@@ -267,13 +265,8 @@ fn verify_cpus(record: &Record, placement: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Why it did not measure.
-fn judge(
-    ended: &Ended,
-    case: &Case,
-    record: &anyhow::Result<Record>,
-    whereabouts: &str,
-) -> anyhow::Result<()> {
-    match (ended.cause, record) {
+fn judge(ended: &Ended, case: &Case, record: &anyhow::Result<Record>) -> anyhow::Result<()> {
+    let reason = match (ended.cause, record) {
         (Cause::TimedOut, _) => {
             let seconds = ended.duration.as_secs_f64();
             bail!("was killed after {seconds:.1} s, its case's timeout_seconds")
@@ -281,25 +274,16 @@ fn judge(
         (Cause::Flooded, _) => {
             bail!("was killed: its standard output exceeded {} MiB", STDOUT_BOUND >> 20)
         }
-        (_, Ok(record)) if ended.status.success() => verify(record, case),
+        (_, Ok(record)) if ended.status.success() => return verify(record, case),
         (_, Err(reason)) if ended.status.success() => bail!("{reason:#}"),
         (Cause::Stopped, _) => bail!("was interrupted together with the run"),
-        (Cause::Itself, _) => {
-            let own_words = record.as_ref().ok().and_then(|record| record.error.clone());
-            let reason = own_words.or_else(|| ended.last_line());
-            let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
-            bail!("{}{whereabouts}: {reason}", how_it_ended(ended))
-        }
-    }
-}
-
-fn how_it_ended(ended: &Ended) -> String {
-    let signal = ended.status.signal().map(Signal::try_from);
-    match (ended.status.code(), signal) {
-        (Some(code), _) => format!("exited with {code}"),
-        (_, Some(Ok(signal))) => format!("ended by {signal}"),
-        // A real-time signal, which has no name.
-        _ => format!("ended: {}", ended.status),
+        (Cause::Itself, Ok(record)) => record.error.clone().or_else(|| ended.last_line()),
+        (Cause::Itself, Err(reason)) => ended.last_line().or_else(|| Some(reason.to_string())),
+    };
+    let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+    match ended.status.code() {
+        Some(code) => bail!("exited with {code}: {reason}"),
+        None => bail!("ended by {}: {reason}", ended.status),
     }
 }
 
