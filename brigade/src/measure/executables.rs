@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
@@ -193,7 +193,7 @@ fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyho
     let words = words.iter().map(OsStr::new);
     let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });
     let mut command = Command::new(tool);
-    command.args(words).current_dir(folder).stderr(Stdio::piped());
+    command.args(words).current_dir(folder);
     let ended = process::run(&mut command, None, signals, None)
         .with_context(|| format!("{tool} cannot be run"))?;
     ensure!(ended.cause != Cause::Stopped, Interrupted);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 use std::{slice, thread};
 
@@ -127,7 +127,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     );
     let time_out = Some(Duration::from_secs(job.case.timeout_seconds));
     let mut process = job.binary.command(job.under);
-    process.args(&words[1..]).stderr(Stdio::piped());
+    process.args(&words[1..]);
     let mut guest = None;
     if job.binary.program.form == Form::Laps {
         check_limits(job, words).context("--tasks")?;

@@ -82,9 +82,9 @@ pub enum Cause {
     Flooded,
 }
 
-/// Runs `command` without input to its end, and kills what it leaves in its process group. Captures
-/// standard error unless `command` redirects it. A `guest` is answered. On a signal to stop, the
-/// group gets SIGINT; 3 s later, or at the second signal, SIGKILL.
+/// Runs `command` without input to its end, and kills what it leaves in its process group. A `guest`
+/// is answered. On a signal to stop, the group gets SIGINT; 3 s later, or at the second signal,
+/// SIGKILL.
 ///
 /// # Errors
 /// If the process cannot be started or waited for.
@@ -111,7 +111,7 @@ pub fn run(
 pub fn ask(words: &[String], folder: &Path, patience: Duration) -> io::Result<Ended> {
     let (program, arguments) = words.split_first().ok_or(ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::piped());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
     let ended = Running::start(&mut command, Some(patience))?.wait(None, None)?;
     let error = || format!("it did not end in {} s", patience.as_secs());
     let in_time = ended.cause == Cause::Itself;
@@ -137,7 +137,8 @@ struct Running {
 
 impl Running {
     fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Self> {
-        let alive = tie_to_runner(command.stdout(Stdio::piped()).process_group(0))?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let alive = tie_to_runner(command)?;
         let started = Instant::now();
         let mut child = command.spawn()?;
         Ok(Self {
@@ -174,8 +175,8 @@ impl Running {
             let fds = [self.stdout.fd(), self.stderr.fd(), Some(child.as_fd()), stop];
             sleep(fds.into_iter().flatten(), self.deadline)?;
             // A process that prints endlessly must not keep the caller here.
-            self.stdout.read(PIPE_BYTES)?;
-            self.stderr.read(PIPE_BYTES)?;
+            self.stdout.read()?;
+            self.stderr.read()?;
             let excess = self.stderr.bytes.len().saturating_sub(STDERR_BOUND);
             self.stderr.bytes.drain(..excess);
             if let Some(guest) = &mut guest {
@@ -244,8 +245,8 @@ impl Running {
         let duration = self.started.elapsed();
         self.end_stop();
         self.signal(Signal::SIGKILL);
-        self.stdout.read(LARGEST_PIPE_BYTES)?;
-        self.stderr.read(LARGEST_PIPE_BYTES)?;
+        self.stdout.read()?;
+        self.stderr.read()?;
         Ok(Ended {
             status: self.child.wait()?,
             cause: self.cause,
@@ -300,9 +301,8 @@ fn tie_to_runner(command: &mut Command) -> io::Result<PipeWriter> {
     Ok(alive)
 }
 
-/// The size of a Linux pipe, and the largest that an unprivileged process may have.
-const PIPE_BYTES: u64 = 64 * 1024;
-const LARGEST_PIPE_BYTES: u64 = 1024 * 1024;
+/// How much to read at once: the largest pipe that an unprivileged process may have.
+const PIPE_BYTES: u64 = 1024 * 1024;
 
 /// One output stream of a process.
 #[derive(Debug)]
@@ -326,11 +326,11 @@ impl Capture {
         self.source.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads what is available, at most this many bytes.
-    fn read(&mut self, most: u64) -> io::Result<()> {
+    /// Reads what is available, at most [`PIPE_BYTES`].
+    fn read(&mut self) -> io::Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
-        match source.take(most).read_to_end(&mut self.bytes) {
-            Ok(length) if length as u64 == most => {}
+        match source.take(PIPE_BYTES).read_to_end(&mut self.bytes) {
+            Ok(length) if length as u64 == PIPE_BYTES => {}
             Ok(_) => self.source = None,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
