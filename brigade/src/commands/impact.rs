@@ -34,7 +34,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     }
     let prices = prices(flags, manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
-    signals.defer_stops();
+    signals.exit_at_once(false);
     let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
     let counted = || {
         let files = SystemFiles::live();

@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
             schedule.record(case, side, &invocation);
             saved.invocations.push(invocation);
         }
-        signals.exit_on_next_stop();
+        signals.exit_at_once(true);
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ pub fn run(
     signals: &mut Signals,
     mut guest: Option<&mut Guest>,
 ) -> io::Result<Ended> {
-    signals.defer_stops();
+    signals.exit_at_once(false);
     let input = if guest.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut running = Running::start(command.stdin(input), time_out)?;
     if let Some((guest, answers)) = guest.as_mut().zip(running.child.stdin.take()) {
@@ -384,14 +384,10 @@ impl Signals {
         }
     }
 
-    /// From now on, signals to stop do not end the process: a child must be ended first.
-    pub fn defer_stops(&self) {
-        self.exit_at_once.store(false, Ordering::Relaxed);
-    }
-
-    /// From now on, signals to stop end the process directly: there is no child to end first.
-    pub fn exit_on_next_stop(&self) {
-        self.exit_at_once.store(true, Ordering::Relaxed);
+    /// Whether signals to stop end the process directly from now on: not if there is a child, which
+    /// must be ended first.
+    pub fn exit_at_once(&self, at_once: bool) {
+        self.exit_at_once.store(at_once, Ordering::Relaxed);
     }
 }
 
