@@ -1,6 +1,7 @@
 //! What every command that runs programs does: take the lock, handle signals, find out what the
 //! machine lacks, build the programs, and measure.
 
+use std::fs::File;
 use std::mem;
 use std::time::SystemTime;
 
@@ -16,7 +17,7 @@ use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, reference};
-use crate::measure::lock::Lock;
+use crate::measure::lock;
 use crate::measure::process::Signals;
 use crate::plan::{Schedule, Turn};
 use crate::show::screen::BUILDING;
@@ -30,7 +31,7 @@ pub struct Session<'a> {
     pub signals: Signals,
     /// The screen while the session lasts.
     pub live: Live,
-    _lock: Lock,
+    _lock: File,
 }
 
 impl<'a> Session<'a> {
@@ -41,7 +42,7 @@ impl<'a> Session<'a> {
     pub fn begin(manifest: &'a Manifest) -> anyhow::Result<Self> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
-        let lock = Lock::take(output::warn)?;
+        let lock = lock::take(output::warn)?;
         Ok(Self { manifest, signals, live: Live::default(), _lock: lock })
     }
 

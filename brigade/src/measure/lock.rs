@@ -19,34 +19,25 @@ const FOLDERS: [&str; 2] = ["/run/lock", "/tmp"];
 
 const FILE_NAME: &str = "brigade.lock";
 
-/// Held while programs are built or run; dropping it releases the lock.
-#[derive(Debug)]
-pub struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    /// Takes the lock of this machine, or of the file in `BRIGADE_LOCK`. If another process holds
-    /// it, passes a line about that to `waiting`, and waits.
-    ///
-    /// # Errors
-    /// If the file cannot be used.
-    pub fn take(waiting: impl FnOnce(&str)) -> anyhow::Result<Self> {
-        let path = path();
-        let taking = || {
-            format!("taking the lock {}: name another file with {VARIABLE}=PATH", path.display())
-        };
-        let file = open(&path).with_context(taking)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let holder = holder(&file).unwrap_or_else(|| "another process".to_owned());
-                waiting(&format!("waiting for {holder}, which is measuring on this machine"));
-                file.lock().with_context(taking)?;
-            }
-            taken => taken.with_context(taking)?,
+/// Takes the lock of this machine, or of the file in `BRIGADE_LOCK`; closing the file releases it.
+/// If another process holds it, passes a line about that to `waiting`, and waits.
+///
+/// # Errors
+/// If the file cannot be used.
+pub fn take(waiting: impl FnOnce(&str)) -> anyhow::Result<File> {
+    let path = path();
+    let taking =
+        || format!("taking the lock {}: name another file with {VARIABLE}=PATH", path.display());
+    let file = open(&path).with_context(taking)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let holder = holder(&file).unwrap_or_else(|| "another process".to_owned());
+            waiting(&format!("waiting for {holder}, which is measuring on this machine"));
+            file.lock().with_context(taking)?;
         }
-        Ok(Self { _file: file })
+        taken => taken.with_context(taking)?,
     }
+    Ok(file)
 }
 
 fn path() -> PathBuf {
