@@ -7,8 +7,7 @@ use harness::record::{CpuTime, Interference, Measurement, Record, Switches};
 use crate::judge::report::{Report, RunData, RunProgress, report as report_of};
 use crate::manifest::Manifest;
 use crate::store::results::{
-    Environment, INVOCATION_SCHEMA_VERSION, Invocation, Outcome, RUN_SCHEMA_VERSION,
-    RunDescription, SavedRun, Skipped,
+    Environment, Invocation, Outcome, RunDescription, SCHEMA_VERSION, SavedRun, Skipped,
 };
 
 /// Operations in one sample.
@@ -96,7 +95,7 @@ pub fn case<const ROUNDS: usize>(case: &str, hop_ns: [f64; ROUNDS]) -> Vec<Invoc
 /// An invocation without a record.
 pub fn without_record(case: &str, round: u32, outcome: Outcome) -> Invocation {
     Invocation {
-        schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
+        schema_version: SCHEMA_VERSION.to_owned(),
         case: case.to_owned(),
         round,
         attempt: 1,
@@ -210,7 +209,7 @@ pub fn run() -> SavedRun {
     let invocations = [rounds(cases[0], pinned, 0), rounds(cases[1], spread, 1), tasks, create];
     SavedRun {
         description: RunDescription {
-            schema_version: RUN_SCHEMA_VERSION.to_owned(),
+            schema_version: SCHEMA_VERSION.to_owned(),
             brigade_version: "1.0.0".to_owned(),
             started_at: "2026-11-21T11:55:14.847Z".to_owned(),
             profile: "default".to_owned(),

@@ -135,7 +135,7 @@ pub fn described(
         CaseDetail { case: case.name.clone(), program, parameters, group }
     };
     RunDescription {
-        schema_version: results::RUN_SCHEMA_VERSION.to_owned(),
+        schema_version: results::SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
         profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },

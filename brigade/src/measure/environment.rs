@@ -10,7 +10,7 @@ use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
 use crate::measure::process::{self, LONGEST_ANSWER};
-use crate::store::results::Environment;
+use crate::store::results::{Environment, SCHEMA_VERSION};
 
 /// The versions of the crates in this binary.
 const LOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock"));
@@ -60,7 +60,7 @@ impl Environment {
 
     /// Facts in the kernel's files.
     pub fn of_machine(files: &SystemFiles) -> Self {
-        let mut machine = Self::default();
+        let mut machine = Self { schema_version: SCHEMA_VERSION.to_owned(), ..Self::default() };
         for (name, path) in LINES {
             machine.set(name, files.line(path).filter(|line| line != "none"));
         }

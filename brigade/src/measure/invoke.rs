@@ -25,7 +25,7 @@ use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, Signals};
-use crate::store::results::{INVOCATION_SCHEMA_VERSION, Invocation, Outcome, Reference};
+use crate::store::results::{Invocation, Outcome, Reference, SCHEMA_VERSION};
 
 /// The tolerated difference between two ways to compute a figure, as a share of it.
 const ROUNDING: f64 = 1e-6;
@@ -108,7 +108,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
         Invocation { outcome, error: Some(on_one_line(&error)), ..Invocation::default() }
     });
     Invocation {
-        schema_version: INVOCATION_SCHEMA_VERSION.to_owned(),
+        schema_version: SCHEMA_VERSION.to_owned(),
         case: job.case.name.clone(),
         started_at,
         command: [job.under.iter().map(|word| without_place(word)).collect(), words].concat(),

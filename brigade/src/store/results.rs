@@ -31,8 +31,8 @@ pub const HTML_PAGE: &str = "report.html";
 /// The most runs that [`SavedRun::alike`] reads.
 const MOST_ALIKE: usize = 8;
 
-/// Version of [`RunDescription`]'s schema.
-pub const RUN_SCHEMA_VERSION: &str = "1.0";
+/// Version of the schemas of the folder's files, `major.minor`.
+pub const SCHEMA_VERSION: &str = "1.0";
 
 /// What was run: the contents of `run.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,9 +106,6 @@ pub struct Procedure {
     /// CRC-32.
     pub binaries: BTreeMap<String, String>,
 }
-
-/// Version of [`Invocation`]'s schema, `major.minor`.
-pub const INVOCATION_SCHEMA_VERSION: &str = "1.0";
 
 /// One invocation of one case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -210,13 +207,10 @@ pub fn parameters(record: &Record) -> BTreeMap<String, Value> {
     given.collect()
 }
 
-/// Version of [`Environment`]'s schema, `major.minor`.
-pub const ENVIRONMENT_SCHEMA_VERSION: &str = "1.0";
-
 /// The machine and the software behind a run's figures: the contents of `environment.json`, read
 /// once, before the first case. People share results folders, so nothing here names a host, a user,
 /// an address or a path. Unknown facts are absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Schema version of this object, `major.minor`.
@@ -224,12 +218,6 @@ pub struct Environment {
     /// Facts by name; the parts of a name are joined by dots. Units are in the names.
     #[serde(flatten)]
     pub facts: BTreeMap<String, String>,
-}
-
-impl Default for Environment {
-    fn default() -> Self {
-        Self { schema_version: ENVIRONMENT_SCHEMA_VERSION.to_owned(), facts: BTreeMap::new() }
-    }
 }
 
 impl Environment {
