@@ -17,7 +17,7 @@ use crate::exit::{Exit, UsageError};
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::programs;
-use crate::store::results::{self, Environment};
+use crate::store::results::{Folder, SavedRun};
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -191,19 +191,15 @@ pub struct MeasureFlags {
 }
 
 impl MeasureFlags {
-    /// The folder for folders of records, which can be written.
+    /// Creates the folder of a run.
     ///
     /// # Errors
-    /// If it cannot.
-    pub fn results(&self, manifest: &Manifest) -> anyhow::Result<PathBuf> {
-        let results = self.results.clone().unwrap_or_else(|| manifest.results());
-        results::check_writable(&results)?;
-        Ok(results)
-    }
-
-    /// The end of the name of its folder.
-    pub fn label(&self, environment: &Environment) -> String {
-        self.name.clone().unwrap_or_else(|| environment.label())
+    /// If it cannot be written.
+    pub fn folder(&self, manifest: &Manifest, run: &SavedRun) -> anyhow::Result<Folder> {
+        let parent = self.results.clone().unwrap_or_else(|| manifest.results());
+        let label = self.name.clone().unwrap_or_else(|| run.environment.label());
+        let side = run.description.side.as_ref().map_or(String::new(), |side| format!("-{side}"));
+        Folder::create(&parent, run, &(label + &side))
     }
 
     /// The seconds that were given, or `default` unless rounds were.

@@ -18,7 +18,7 @@ use crate::measure::invoke::command;
 use crate::plan::Schedule;
 use crate::show::formats::markdown;
 use crate::show::html::html;
-use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, SavedRun};
+use crate::store::results::{self, Environment, Procedure, RunDescription, SavedRun};
 
 /// Runs `brigade run`.
 ///
@@ -29,7 +29,6 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     let measure = &flags.measure;
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
-    let results = measure.results(&manifest)?;
     let mut session = Session::begin(&manifest)?;
     // Rows have their places from the beginning.
     let planned = described(&manifest, &chosen, names, measure);
@@ -54,7 +53,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
         ..described
     };
     let saved = SavedRun::new(description, environment);
-    let folder = Folder::create(&results, &saved, &measure.label(&saved.environment))?;
+    let folder = measure.folder(&manifest, &saved)?;
     let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
     finish(&manifest, &mut session, flags.full, &cases, series)
 }

@@ -268,28 +268,19 @@ impl Repair {
     }
 }
 
-/// Checks that folders and files can be created in `parent`, which is created
-/// if missing: better now than after measuring.
-///
-/// # Errors
-/// If they cannot.
-pub fn check_writable(parent: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(parent)
-        .and_then(|()| tempfile::tempfile_in(parent))
-        .map(drop)
-        .with_context(|| format!("--results: writing to {}: name another folder", parent.display()))
-}
-
 impl Folder {
-    /// Creates a folder for a `run` in `parent`: `DATE-LABEL`, in UTC, or if
-    /// that exists `DATE-LABEL-2` and so on. Earlier runs are never touched.
+    /// Creates a folder for a `run` in `parent`, which is created if missing: `DATE-LABEL`, in UTC,
+    /// or if that exists `DATE-LABEL-2` and so on. Earlier runs are never touched.
     ///
     /// # Errors
     /// If the folder or a file cannot be created.
     pub fn create(parent: &Path, run: &SavedRun, label: &str) -> anyhow::Result<Self> {
         let date = run.description.started_at.split('T').next().unwrap_or_default();
-        let path = make_unused(parent, &format!("{date}-{label}"))
-            .with_context(|| format!("writing to {}", parent.display()))?;
+        let path = fs::create_dir_all(parent)
+            .and_then(|()| make_unused(parent, &format!("{date}-{label}")))
+            .with_context(|| {
+                format!("--results: writing to {}: name another folder", parent.display())
+            })?;
         let file = path.join(RECORDS);
         let records = OpenOptions::new()
             .append(true)

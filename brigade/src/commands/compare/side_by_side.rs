@@ -17,7 +17,7 @@ use crate::manifest::Manifest;
 use crate::measure::executables::{Executables, executables_in};
 use crate::measure::invoke::without_place;
 use crate::plan::{Schedule, Turn};
-use crate::store::results::{Environment, Folder, Procedure, RunDescription, SavedRun};
+use crate::store::results::{Environment, Procedure, RunDescription, SavedRun};
 
 /// The default time per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
@@ -31,7 +31,6 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let measure = &flags.measure;
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
-    let parent = measure.results(&manifest)?;
     let mut session = Session::begin(&manifest)?;
     let (cases, own, skipped) = session.build(chosen)?;
     let binaries = |variant: &Variant| match variant.build {
@@ -51,22 +50,16 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
         }),
         ..described(&manifest, &cases, &flags.runs, measure)
     };
-    let series = |variant: &Variant, side: &str, binaries: &Executables| {
+    let series = |variant: &Variant, side: &str, binaries: Executables| {
         let description = RunDescription { side: Some(side.to_owned()), ..description.clone() };
         let saved = SavedRun::new(description, environment.clone());
-        let label = format!("{}-{side}", measure.label(&environment));
-        anyhow::Ok(Series {
-            folder: Folder::create(&parent, &saved, &label)?,
-            saved,
-            binaries: binaries.clone(),
-            wrap: variant.wrap.clone(),
-            flags: [manifest.comparison_flags(), variant.args.clone()].concat(),
-        })
+        let folder = measure.folder(&manifest, &saved)?;
+        let flags = [manifest.comparison_flags(), variant.args.clone()].concat();
+        anyhow::Ok(Series { folder, saved, binaries, wrap: variant.wrap.clone(), flags })
     };
-    let mut series = [
-        series(&baseline, "baseline", &binaries[0])?,
-        series(&candidate, "candidate", &binaries[1])?,
-    ];
+    let [first, second] = binaries;
+    let mut series =
+        [series(&baseline, "baseline", first)?, series(&candidate, "candidate", second)?];
     let screen = |schedule: &Schedule, turn: Turn, _: &SavedRun| {
         let name = terminal::line(&cases[turn.case].name);
         format!("{:>3.0} % round {}, {name}\n", 100.0 * schedule.share(), turn.round)
