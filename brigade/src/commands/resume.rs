@@ -51,7 +51,6 @@ fn resumed(
         bail!("this folder is the {side} of a comparison; run the comparison again");
     }
     if Schedule::of(description, invocations).next_turn().is_none() {
-        repair_records(&mut folder, repair)?;
         let path = path.display();
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
         return Ok(exit_after(invocations));
@@ -64,23 +63,17 @@ fn resumed(
     }
     let was = description.procedure.clone().unwrap_or_default();
     same(&was.binaries, &fingerprints(&binaries)?)?;
-    same_environment(environment, &Environment::capture(manifest)?)?;
-    repair_records(&mut folder, repair)?;
-    let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
-    finish(manifest, session, full, &cases, series)
-}
-
-/// Cuts off an incomplete last line, with a warning.
-fn repair_records(folder: &mut Folder, repair: Repair) -> anyhow::Result<()> {
+    same_environment(environment, &Environment::capture(manifest))?;
     folder.repair(repair)?;
     if repair.cut > 0 {
         output::warn(&format!(
             "{}: cut off {} bytes of an incomplete line; that invocation runs again",
-            folder.path.join(results::RECORDS).display(),
+            path.join(results::RECORDS).display(),
             repair.cut
         ));
     }
-    Ok(())
+    let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
+    finish(manifest, session, full, &cases, series)
 }
 
 /// The cases of a run, if the manifest has not changed their commands.

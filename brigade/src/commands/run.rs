@@ -36,7 +36,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     session.live.draw(|| Reporter::alone(&manifest, Path::new("")).running(&planned));
     let (cases, binaries, skipped) = session.build(chosen)?;
 
-    let environment = Environment::capture(&manifest)?;
+    let environment = Environment::capture(&manifest);
     let mut partners = manifest.partners();
     partners.retain(|pair| pair.iter().all(|name| cases.iter().any(|case| case.name == *name)));
     let described = described(&manifest, &cases, names, measure);

@@ -27,7 +27,7 @@ use serde_json::Value;
 const LONGEST_QUOTE: usize = 60;
 
 /// A guest's output so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Guest {
     placement: Policy,
     /// The CPUs it may use.
@@ -45,8 +45,9 @@ pub struct Guest {
 }
 
 /// A guest's progress.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Stage {
+    #[default]
     Before,
     Measuring(Box<Start>),
     /// `None` if the process could not be read.
@@ -57,8 +58,7 @@ enum Stage {
 impl Guest {
     /// A guest to run on `cpus`.
     pub fn new(placement: Policy, cpus: Vec<usize>) -> Self {
-        let (stage, laps, process, inherited) = (Stage::Before, None, None, Facts::new());
-        Self { placement, cpus, inherited, process, read: 0, searched: 0, stage, laps }
+        Self { placement, cpus, ..Self::default() }
     }
 
     /// Sets its process and its standard input.
@@ -105,7 +105,7 @@ impl Guest {
         let pid = self.process.as_ref().map_or(0, |(pid, _)| *pid);
         let text = String::from_utf8_lossy(line);
         let wrong = |reason: &str| Err(anyhow!("{reason}"));
-        let stage = std::mem::replace(&mut self.stage, Stage::Before);
+        let stage = std::mem::take(&mut self.stage);
         let next = match (text.trim_end(), stage) {
             (_, stage @ Stage::Wrong(_)) => Ok(stage),
             _ if self.laps.is_some() => wrong("printed more after its laps"),

@@ -157,8 +157,8 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
         outcome,
         interrupted,
         error: judged.err().map(|error| on_one_line(&error)),
-        duration_ns: nanoseconds(ended.duration),
-        stopped_ns: Some(nanoseconds(ended.stopped)),
+        duration_ns: ended.duration.as_nanos() as u64,
+        stopped_ns: Some(ended.stopped.as_nanos() as u64),
         exit_code,
         signal: ended.status.signal(),
         record: record.ok(),
@@ -195,10 +195,6 @@ pub fn without_place(word: &str) -> String {
     let (name, value) = word.split_at(word.find('=').map_or(0, |equals| equals + 1));
     let file = value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     format!("{name}{file}")
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Verifies that a record is of this case and complete, and does not contradict itself.

@@ -96,7 +96,6 @@ pub struct Procedure {
     /// The manifest's flags for every program.
     pub flags: Vec<String>,
     /// No invocation begins after this many seconds; `null` for a number of rounds.
-    #[serde(default)]
     pub seconds: Option<f64>,
     /// Pairs of cases that run back to back in every round, since a report compares them.
     pub partners: Vec<[String; 2]>,
@@ -426,8 +425,6 @@ impl SavedRun {
     /// # Errors
     /// If `folder` contains no run, or a file cannot be read.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        // First: it is the file that only a run has.
-        bytes(folder, RUN)?;
         Self::read_beside(folder, &bytes(folder, RECORDS)?)
     }
 

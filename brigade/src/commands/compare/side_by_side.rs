@@ -40,7 +40,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     };
     let binaries = [binaries(&baseline)?, binaries(&candidate)?];
 
-    let environment = Environment::capture(&manifest)?;
+    let environment = Environment::capture(&manifest);
     let description = RunDescription {
         skipped: skipped.clone(),
         procedure: Some(Procedure {
