@@ -16,58 +16,155 @@
 //! condvar, rendezvous and socketpair make more than one switch. Memory is that of the driver's
 //! process.
 
-mod flags;
 mod pair;
-mod process;
 
 use std::fs::File;
 use std::io;
 use std::sync::mpsc;
 
 use anyhow::Context as _;
+use harness::failure::UsageError;
+use harness::flags::name;
 use harness::hand_over::{
     Channel, Futex, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves, shared_monitor,
     swapped,
 };
 use harness::limits::Kind;
-use harness::{Bench, Count, Launch, Spec};
+use harness::{Bench, Count, Launch, Spec, WorkFlag};
 
-use crate::flags::{Flags, Via};
-use crate::pair::{RoundTrips, measure_alone, sides, twice};
+use crate::pair::{measure_alone, measure_processes, measure_threads};
+
+/// Time two threads or processes that hand over to each other in turn.
+///
+/// One iteration is a round trip: the driver hands over to its partner and
+/// waits, the partner hands over to the driver and waits. That makes two
+/// switches. If a hand-over takes less than a microsecond, an iteration is a
+/// batch of round trips.
+#[derive(clap::Args)]
+struct Flags {
+    /// Hand-over mechanism
+    #[arg(long, value_enum, default_value_t = Via::Pipe)]
+    via: Via,
+
+    /// Whether the two are threads or processes
+    #[arg(long, value_enum, default_value_t = Reach::Thread)]
+    kind: Reach,
+
+    /// Let one thread write and read: the calls of pipe, socketpair or eventfd without a switch
+    #[arg(long = "self")]
+    alone: bool,
+
+    #[command(flatten)]
+    work: WorkFlag,
+}
+
+/// Values of `--via`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "lower")]
+enum Via {
+    /// A byte through a pipe, one for each direction
+    Pipe,
+    /// A byte through a pair of Unix stream sockets
+    SocketPair,
+    /// A kernel event counter, one for each direction
+    EventFd,
+    /// A condition variable, signalled with its mutex locked
+    Condvar,
+    /// A word in memory, and the system call futex
+    Futex,
+    /// A word in memory, and std's thread parking
+    Park,
+    /// std's channel, one for each direction
+    Channel,
+    /// std's channel of capacity 0, one for each direction
+    Rendezvous,
+    /// A word in memory, polled until it changes; needs two CPUs
+    Spin,
+    /// A word in memory, polled with sched_yield; needs one CPU
+    Yield,
+}
 
 const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
 
 harness::program!(SPEC, declare, measure);
 
+impl Flags {
+    /// Round trips per iteration, or passes of one thread: enough for about 20 µs, and one if a
+    /// hand-over takes a microsecond or more.
+    fn batch(&self) -> usize {
+        match self.via {
+            _ if self.alone => 32,
+            Via::Spin => 128,
+            Via::Yield => 16,
+            _ => 1,
+        }
+    }
+}
+
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    flags.check(launch.placement)?;
+    check(flags, launch.cpus() == 1)?;
     let (kind, hops) = match flags.kind {
         Reach::Thread => (Kind::ThreadPipe, !flags.alone),
         Reach::Process => (Kind::Process, false),
     };
-    let (switches, load) = (Some(flags.claim()), Some(flags.work.into()));
+    let switches = if flags.alone || flags.via == Via::Spin { 0.0 } else { 1.0 };
+    let (switches, load) = (Some(switches), Some(flags.work.into()));
     Ok(Spec { switches, spread: !flags.alone, hops, load, kind, ..SPEC })
 }
 
+/// Refuses flags that contradict one another or the available CPUs.
+fn check(&Flags { via, kind, alone, .. }: &Flags, one_cpu: bool) -> Result<(), UsageError> {
+    let named = name(&via);
+    let is_io = matches!(via, Via::Pipe | Via::SocketPair | Via::EventFd);
+    let is_of_threads = matches!(via, Via::Park | Via::Channel | Via::Rendezvous);
+    let wrong = if kind == Reach::Process && is_of_threads {
+        format!(
+            "--kind process: --via {named} works inside one process; choose pipe, socketpair, \
+             eventfd, condvar, futex, spin or yield"
+        )
+    } else if alone && !is_io {
+        format!(
+            "--self: --via {named} writes and reads nothing; choose pipe, socketpair or eventfd"
+        )
+    } else if alone && kind == Reach::Process {
+        "--self: one thread does all, so omit --kind".into()
+    } else if via == Via::Spin && one_cpu {
+        "--via spin needs two CPUs: on one, each would spin until the scheduler stops it; \
+        choose --placement spread, or widen --cpus"
+            .into()
+    } else if via == Via::Yield && !one_cpu {
+        "--via yield needs one CPU: on two, there is no other task to yield to; choose \
+         --placement same-cpu"
+            .into()
+    } else {
+        return Ok(());
+    };
+    Err(UsageError(wrong))
+}
+
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let trips = RoundTrips { per_lap: flags.batch(), work: flags.work.work() };
     let kind = flags.kind;
-    let alone = |channel: Channel| measure_alone(bench, trips, channel.open());
+    let alone = |channel: Channel| measure_alone(flags, bench, channel.open());
     match flags.via {
         Via::Pipe if flags.alone => alone(Channel::Pipe),
         Via::SocketPair if flags.alone => alone(Channel::SocketPair),
-        Via::EventFd if flags.alone => measure_alone(bench, trips, eventfd()),
-        Via::Pipe => switch(kind, trips, bench, twice(|| Channel::Pipe.open())),
-        Via::SocketPair => switch(kind, trips, bench, sockets()),
-        Via::EventFd => switch(kind, trips, bench, twice(eventfd)),
-        Via::Condvar => switch(kind, trips, bench, twice(|| shared_monitor(kind))),
-        Via::Futex => switch(kind, trips, bench, halves(|| Futex::of(kind), kind)),
-        Via::Spin => switch(kind, trips, bench, halves(|| Spin, kind)),
-        Via::Yield => switch(kind, trips, bench, halves(|| Yield, kind)),
-        Via::Park => switch(kind, trips, bench, halves(Park::default, kind)),
-        Via::Channel => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::channel())))),
-        Via::Rendezvous => switch(kind, trips, bench, twice(|| Ok(swapped(mpsc::sync_channel(0))))),
+        Via::EventFd if flags.alone => measure_alone(flags, bench, eventfd()),
+        Via::Pipe => switch(flags, bench, twice(|| Channel::Pipe.open())),
+        Via::SocketPair => switch(flags, bench, sockets()),
+        Via::EventFd => switch(flags, bench, twice(eventfd)),
+        Via::Condvar => switch(flags, bench, twice(|| shared_monitor(kind))),
+        Via::Futex => switch(flags, bench, halves(|| Futex::of(kind), kind)),
+        Via::Spin => switch(flags, bench, halves(|| Spin, kind)),
+        Via::Yield => switch(flags, bench, halves(|| Yield, kind)),
+        Via::Park => switch(flags, bench, halves(Park::default, kind)),
+        Via::Channel => switch(flags, bench, twice(|| Ok(swapped(mpsc::channel())))),
+        Via::Rendezvous => switch(flags, bench, twice(|| Ok(swapped(mpsc::sync_channel(0))))),
     }
+}
+
+/// A channel for each direction, both opened by `open`.
+fn twice<R, S>(open: impl Fn() -> io::Result<(R, S)>) -> io::Result<[(R, S); 2]> {
+    Ok([open()?, open()?])
 }
 
 /// One pair of connected sockets, used in both directions.
@@ -78,14 +175,14 @@ fn sockets() -> io::Result<[(File, File); 2]> {
 
 /// Measures a pair of sides as threads or as processes.
 fn switch<R: Source, S: Sink>(
-    kind: Reach,
-    trips: RoundTrips,
+    flags: &Flags,
     bench: &Bench,
     channels: io::Result<[(R, S); 2]>,
 ) -> anyhow::Result<()> {
-    let sides = sides(channels.context("opening the channels")?);
-    match kind {
-        Reach::Thread => pair::measure(bench, trips, sides),
-        Reach::Process => process::measure(bench, trips, sides),
+    let [there, back] = channels.context("opening the channels")?;
+    let sides = [(back.0, there.1), (there.0, back.1)];
+    match flags.kind {
+        Reach::Thread => measure_threads(flags, bench, sides),
+        Reach::Process => measure_processes(flags, bench, sides),
     }
 }
