@@ -14,7 +14,7 @@ use harness::work::spend;
 use harness::{Bench, RuntimeKind, clock, failure};
 
 use crate::calls::{Bell, Calls, Wait};
-use crate::flags::{Flags, STACK_BYTES};
+use crate::{Flags, STACK_BYTES};
 
 /// Units of work between two readings of the clock: far less than a microsecond.
 const UNITS: u64 = 100;

@@ -27,15 +27,72 @@
 
 mod calls;
 mod conductor;
-mod flags;
 mod tasks;
 mod threads;
 
+use clap::value_parser;
 use harness::RuntimeKind::{AsyncExecutor, Threads, Tokio, TokioCurrentThread};
+use harness::failure::UsageError;
+use harness::flags::name;
 use harness::rounds::Lateness;
-use harness::{Bench, Launch, Spec};
+use harness::{Bench, Launch, RuntimeFlags, Spec};
 
-use crate::flags::{Flags, Source};
+/// The stack of a sleeper or waker, in bytes.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The most wake-ups per second: one each microsecond.
+const MOST_RATE: i64 = 1_000_000;
+
+/// The most hogs and greedy tasks.
+const MOST_BESIDE: i64 = 1024;
+
+/// The longest time that a greedy task computes, in microseconds.
+const MOST_GREED: i64 = 1_000_000;
+
+/// Time how late tasks run after their due time.
+///
+/// One iteration is one wake-up: at its intended time, independent of earlier wake-ups, a timer or
+/// another thread wakes a sleeper. Its latency is the time from then until it runs.
+#[derive(Clone, Debug, clap::Args)]
+struct Flags {
+    /// What wakes a sleeper
+    #[arg(long, value_enum, default_value_t = Source::Futex)]
+    source: Source,
+
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+
+    /// Wake-ups per second, of all sleepers together
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MOST_RATE))]
+    rate: u32,
+
+    /// Busy processes next to the tasks
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u32).range(..=MOST_BESIDE))]
+    hogs: u32,
+
+    /// Tasks on the same runtime that compute and rarely yield
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u32).range(..=MOST_BESIDE))]
+    greedy: u32,
+
+    /// How long a greedy task computes before it yields
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 10_000)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MOST_GREED))]
+    greedy_for: u32,
+}
+
+/// Values of `--source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Source {
+    /// Another thread, with the system call futex; for threads
+    Futex,
+    /// Another thread, with the task's waker; for tasks
+    Waker,
+    /// Its own timer
+    Timer,
+}
 
 const SPEC: Spec = Spec {
     tasks: 4,
@@ -48,7 +105,7 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    flags.check()?;
+    check(flags)?;
     // A tokio task has a driver in a thread.
     let is_thread = flags.runtime.runtime == Threads;
     let waker = u32::from(flags.source != Source::Timer);
@@ -56,6 +113,23 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let spec = SPEC.on(flags.runtime, launch)?;
     let (threads, heap_bytes) = (spec.threads + u64::from(others), Lateness::BYTES + calls::BYTES);
     Ok(Spec { threads, spread: true, heap_bytes, hogs: flags.hogs, ..spec })
+}
+
+/// Refuses flags that contradict one another.
+fn check(flags: &Flags) -> Result<(), UsageError> {
+    Err(UsageError(match (flags.source, flags.runtime.runtime) {
+        (Source::Waker, Threads) => {
+            "--source waker: a thread has none; choose futex or timer".into()
+        }
+        (Source::Futex | Source::Timer, AsyncExecutor) => {
+            "--runtime async-executor: its tasks only have a waker; choose --source waker".into()
+        }
+        (Source::Futex, kind) if kind != Threads => format!(
+            "--source futex: tasks of {} do not wait for one; choose waker or timer",
+            name(&kind)
+        ),
+        _ => return Ok(()),
+    }))
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

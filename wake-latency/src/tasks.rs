@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::calls::Wait;
 use crate::conductor::{Conductor, Tally, greedy, sleeper};
-use crate::flags::{Flags, STACK_BYTES};
+use crate::{Flags, STACK_BYTES};
 
 /// Woken by the runtime's timer. The fields are one moment on its clock and on ours.
 struct Timer(Instant, u64);

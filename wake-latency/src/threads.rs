@@ -11,7 +11,7 @@ use harness::threads::{outcome, root_cause, spawn};
 
 use crate::calls::{Bell, Futex, Wait};
 use crate::conductor::{Conductor, greedy, sleeper};
-use crate::flags::{Flags, STACK_BYTES};
+use crate::{Flags, STACK_BYTES};
 
 /// Woken by the kernel's timer.
 struct Timer;
