@@ -30,7 +30,7 @@ use harness::runtime::AsyncRuntime;
 use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, clock, failure};
 use tokio::sync::Semaphore;
 
-use spawners::{OfLocalPool, OfTokio, Spawner};
+use spawners::{OfTokio, Spawner};
 
 /// Time creating, starting and awaiting N async tasks.
 ///
@@ -89,7 +89,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         }
         RuntimeKind::LocalPool => {
             let mut pool = LocalPool::new();
-            let spawner = OfLocalPool(pool.spawner());
+            let spawner = pool.spawner();
             pool.run_until(creation(spawner, bench.clone()))
         }
         RuntimeKind::AsyncExecutor => {

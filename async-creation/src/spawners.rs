@@ -73,13 +73,11 @@ impl Spawner for &LocalExecutor<'_> {
 }
 
 /// A pool of `futures`.
-pub struct OfLocalPool(pub LocalSpawner);
-
-impl Spawner for OfLocalPool {
+impl Spawner for LocalSpawner {
     type Handle<T: Send + 'static> = RemoteHandle<T>;
 
     fn spawn<F: Task>(&self, task: F) -> RemoteHandle<F::Output> {
-        let spawned = self.0.spawn_local_with_handle(task);
+        let spawned = self.spawn_local_with_handle(task);
         spawned.expect("the pool lives as long as its driver")
     }
 

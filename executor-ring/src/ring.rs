@@ -1,6 +1,7 @@
 //! The ring: nodes, messages between them, the measured loop, and counts that verify a lap.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -46,22 +47,23 @@ pub trait Spawner: Clone + 'static {
 }
 
 /// The counts of one iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Counts {
     /// Messages that a node received.
-    hops: u64,
+    hops: AtomicU64,
     /// Messages that went all the way round.
-    home: u64,
+    home: AtomicU64,
     /// Tasks that ran to their end.
-    ended: u64,
+    ended: AtomicU64,
 }
 
 impl Counts {
     /// Fails if they are not those of a ring of this many nodes. Every task that ended was spawned.
-    fn verify(self, nodes: usize) -> anyhow::Result<()> {
+    fn verify(&self, nodes: usize) -> anyhow::Result<()> {
         let (home, hops) = (nodes as u64, (nodes * nodes) as u64);
-        let expected = Self { hops, home, ended: hops + home };
-        ensure!(self == expected, "{self:?}: {nodes} nodes make {expected:?}");
+        let counted = [&self.hops, &self.home, &self.ended].map(|count| count.load(Relaxed));
+        let expected = [hops, home, hops + home];
+        ensure!(counted == expected, "{self:?}: {nodes} nodes make {expected:?}");
         Ok(())
     }
 }
@@ -69,19 +71,15 @@ impl Counts {
 /// Counts events. Every task has a reference; when the last one ends or is
 /// cancelled, the counts go to the driver.
 struct Ledger {
-    hops: AtomicU64,
-    home: AtomicU64,
-    ended: AtomicU64,
+    counts: Counts,
     driver: Option<oneshot::Sender<Counts>>,
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        let [hops, home, ended] =
-            [&mut self.hops, &mut self.home, &mut self.ended].map(|count| *count.get_mut());
         if let Some(driver) = self.driver.take() {
             // A driver that has ended needs no counts.
-            let _ = driver.send(Counts { hops, home, ended });
+            let _ = driver.send(mem::take(&mut self.counts));
         }
     }
 }
@@ -110,7 +108,7 @@ impl Future for Delivery {
         if let Some(message) = self.message.take() {
             // If the node is gone, the counts show it.
             let _ = self.outbox.unbounded_send(message);
-            self.ledger.ended.fetch_add(1, Relaxed);
+            self.ledger.counts.ended.fetch_add(1, Relaxed);
         }
         Poll::Ready(())
     }
@@ -142,13 +140,13 @@ impl Node {
     /// Receives a message, and returns it if it continues. After every node it is home if it came
     /// back to its origin.
     fn receive(&self, mut message: Message) -> Option<Message> {
-        self.ledger.hops.fetch_add(1, Relaxed);
+        self.ledger.counts.hops.fetch_add(1, Relaxed);
         message.passed += 1;
         if message.passed < self.nodes {
             return Some(message);
         }
         if message.origin == self.number {
-            self.ledger.home.fetch_add(1, Relaxed);
+            self.ledger.counts.home.fetch_add(1, Relaxed);
         }
         None
     }
@@ -165,15 +163,14 @@ impl Node {
                 spawner.start(self.send(message));
             }
         }
-        self.ledger.ended.fetch_add(1, Relaxed);
+        self.ledger.counts.ended.fetch_add(1, Relaxed);
     }
 }
 
 /// The nodes of a ring, not yet running, and a receiver for the counts.
 fn nodes(count: usize) -> (Vec<Node>, Receiver<Counts>) {
     let (driver, counts) = oneshot::channel();
-    let [hops, home, ended] = [(); 3].map(|()| AtomicU64::new(0));
-    let ledger = Arc::new(Ledger { hops, home, ended, driver: Some(driver) });
+    let ledger = Arc::new(Ledger { counts: Counts::default(), driver: Some(driver) });
     let (outboxes, mut inboxes): (Vec<_>, Vec<_>) = (0..count).map(|_| unbounded()).unzip();
     // Node i sends into channel i and receives from the one before.
     inboxes.rotate_right(1);

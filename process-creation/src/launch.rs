@@ -5,12 +5,11 @@ use std::io;
 use std::ptr;
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context as _, bail};
-use harness::process_stat::reap;
-use harness::{failure, threads};
+use anyhow::Context as _;
+use harness::failure;
+use harness::threads::{self, outcome_of_process};
 use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
-use nix::sys::wait::WaitStatus;
 use nix::unistd::Pid;
 
 /// The program that `posix-spawn` executes: the smallest one on every system.
@@ -87,11 +86,7 @@ impl Launched {
     /// Waits for the task's end.
     pub fn join(self, task: usize) -> anyhow::Result<()> {
         match self {
-            Self::Process(pid) => match reap(pid).context("waiting for a process")? {
-                WaitStatus::Exited(_, 0) => Ok(()),
-                WaitStatus::Exited(_, code) => bail!("task {task} failed: it exited with {code}"),
-                status => bail!("task {task} failed: {status:?}"),
-            },
+            Self::Process(pid) => outcome_of_process(pid).map_err(|error| error.of_task(task)),
             Self::Thread(thread) => threads::join(task, thread),
         }
     }
