@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use harness::failure;
 use harness::process_stat::FAILED;
 use harness::threads::{outcome_of_process, root_cause};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::unistd::{ForkResult, Pid, close, fork, read, write};
 
 use crate::population::Population;
 use crate::threads::touch_stack;
@@ -30,31 +30,17 @@ impl Processes {
         Ok(Self { touch_bytes, children: Vec::new(), reports, waiting: 0, gate })
     }
 
-    fn fork(&self) -> io::Result<Pid> {
-        // SAFETY: the child calls only `live`, which allocates nothing and
-        // takes no lock, so locks of other threads do not matter.
-        match unsafe { fork() }? {
-            ForkResult::Child => self.live(),
-            ForkResult::Parent { child } => Ok(child),
-        }
-    }
-
     /// A child's main function. It writes a byte when it has touched its
     /// memory, and closes `reports`: when all have, or have died before, the
     /// parent reads end of file.
     fn live(&self) -> ! {
         touch_stack(self.touch_bytes);
-        let mut byte = [0_u8];
-        let ready = self.reports.1.as_raw_fd();
-        // SAFETY: plain system calls on descriptors that this process has, and
-        // a buffer of one byte; `_exit` runs no destructor of the parent's.
-        unsafe {
-            libc::close(self.gate.1.as_raw_fd());
-            let written = libc::write(ready, byte.as_ptr().cast(), 1);
-            libc::close(ready);
-            let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
-            libc::_exit(if (written, ended) == (1, 0) { 0 } else { FAILED })
-        }
+        let _ = close(self.gate.1.as_raw_fd());
+        let written = write(&self.reports.1, &[0]);
+        let _ = close(self.reports.1.as_raw_fd());
+        let ended = read(&self.gate.0, &mut [0]);
+        // SAFETY: it runs no destructor of the parent's.
+        unsafe { libc::_exit(if (written, ended) == (Ok(1), Ok(0)) { 0 } else { FAILED }) }
     }
 }
 
@@ -64,8 +50,13 @@ fn open() -> anyhow::Result<(PipeReader, PipeWriter)> {
 
 impl Population for Processes {
     fn create(&mut self, task: u64) -> anyhow::Result<()> {
-        let child = self.fork().map_err(failure::to_create(format_args!("task {task}")))?;
-        self.children.push(child);
+        // SAFETY: the child calls only `live`, which allocates nothing and takes no lock, so locks
+        // of other threads do not matter.
+        let forked = unsafe { fork() }.map_err(io::Error::from);
+        match forked.map_err(failure::to_create(format_args!("task {task}")))? {
+            ForkResult::Child => self.live(),
+            ForkResult::Parent { child } => self.children.push(child),
+        }
         Ok(())
     }
 

@@ -48,15 +48,6 @@ struct Shared {
     over: OnceLock<()>,
 }
 
-impl Shared {
-    /// A new thread's body.
-    fn live(&self) {
-        touch_stack(self.touch_bytes);
-        self.alive.fetch_add(1, Release);
-        self.over.wait();
-    }
-}
-
 /// Idle threads, each with a channel that `open` opens.
 pub struct Threads<O> {
     open: O,
@@ -82,7 +73,9 @@ impl<C: Send + 'static, O: FnMut() -> io::Result<C>> Population for Threads<O> {
         let shared = Arc::clone(&self.shared);
         let live = move || {
             let _channel = channel;
-            shared.live();
+            touch_stack(shared.touch_bytes);
+            shared.alive.fetch_add(1, Release);
+            shared.over.wait();
         };
         let room = if self.until_refused { check_maps(self.stack_bytes) } else { Ok(()) };
         let builder = Builder::new().stack_size(self.stack_bytes);
