@@ -24,7 +24,6 @@
 //! rest, and serves nobody meanwhile.
 
 mod load;
-mod loops;
 mod server;
 mod tasks;
 
