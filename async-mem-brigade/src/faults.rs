@@ -11,7 +11,7 @@ use harness::async_tasks::caught;
 use harness::hand_over::swapped;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::brigade::brigade;
+use crate::brigade;
 
 type Fault = fn() -> io::Result<()>;
 

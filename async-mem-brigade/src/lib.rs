@@ -11,9 +11,11 @@
 //! Known biases: with one token in flight a runtime always has exactly one task to run, the best
 //! case for its scheduler.
 
-mod brigade;
 mod channels;
 
+use std::io::{self, ErrorKind};
+
+use anyhow::{Context as _, ensure};
 use async_executor::LocalExecutor;
 use compio::runtime::Runtime;
 use futures::FutureExt as _;
@@ -22,14 +24,14 @@ use futures::task::LocalSpawnExt as _;
 use harness::RuntimeKind::{
     AsyncExecutor, Compio, LocalPool, Tokio, TokioCurrentThread, TokioLocal,
 };
-use harness::async_tasks::caught;
+use harness::async_tasks::{caught, end};
 use harness::failure::to_create;
 use harness::hand_over::swapped;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::{Bench, Launch, LoadFlags, RuntimeFlags, Spec};
+use harness::threads::TaskError;
+use harness::{Bench, Launch, Line, LoadFlags, Measured, RuntimeFlags, Spec, Station};
 use tokio::sync::mpsc;
 
-use brigade::{brigade, relay};
 use channels::{Channel, Sink, Source};
 
 /// Time a number on its way through N async tasks over channels in memory.
@@ -106,6 +108,61 @@ fn measure<R: Source, S: Sink>(
             let spawn = move |task| outcome(spawn(kind, task));
             AsyncRuntime::start(on, bench)?.drive(brigade(bench.clone(), open, spawn, relay))
         }
+    }
+}
+
+/// Sets up the brigade, with tasks that each run a `relay` between channels that `open` opens, and
+/// measures it. `spawn` creates a task and returns a future of its outcome.
+async fn brigade<R: Source, S: Sink, T, J>(
+    bench: Bench,
+    open: impl Fn() -> (R, S),
+    spawn: impl Fn(T) -> J,
+    relay: impl Fn(Station, R, S) -> T,
+) -> anyhow::Result<()>
+where
+    T: Future<Output = io::Result<()>> + Send + 'static,
+    J: Future<Output = Result<(), TaskError>>,
+{
+    let start =
+        |task, upstream, downstream| Ok(spawn(relay(bench.station(task), upstream, downstream)));
+    let mut line = Line::create(bench.tasks_to_create(), || Ok(open()), start)?;
+
+    let result = drive(&bench, &line.first, &mut line.last).await;
+    end(&bench, result, line.first, line.tasks).await
+}
+
+/// Sends the token round, lap after lap.
+async fn drive(bench: &Bench, first: &impl Sink, last: &mut impl Source) -> anyhow::Result<()> {
+    let tasks = bench.tasks();
+    let station = bench.driver_station();
+    for lap in bench.laps(&[Measured::hops(bench.tasks())]) {
+        let sent: usize = lap.token();
+        station.visit(sent);
+        first.send(sent).await.context("sending the token to task 0")?;
+        let received = last.receive().await.context("waiting for the token to come round")?;
+        lap.finish();
+        ensure!(
+            received == sent + tasks,
+            "the token came round as {received}, not as {sent} + {tasks}",
+        );
+    }
+    Ok(())
+}
+
+/// Passes numbers from upstream to downstream, one greater, until upstream is
+/// closed.
+#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
+fn relay(
+    station: Station,
+    mut upstream: impl Source,
+    downstream: impl Sink,
+) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    async move {
+        while let Some(token) = upstream.receive().await {
+            station.visit(token);
+            downstream.send(token + 1).await.map_err(|_| ErrorKind::BrokenPipe)?;
+        }
+        Ok(())
     }
 }
 
