@@ -8,7 +8,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::{Errno, ioctl_fionbio};
 
-use crate::channels::{Channels, Pair};
+use crate::{Channels, Pair};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 64;

@@ -5,10 +5,9 @@ use std::io::{self, ErrorKind};
 use harness::{Bench, Channel};
 use rustix::event::epoll::EventFlags;
 
-use crate::brigade;
-use crate::channels::{Channels, Loop, Pair};
 use crate::epoll::Epoll;
 use crate::ring::Ring;
+use crate::{Channels, Loop, Pair, brigade};
 
 /// What a channel yields instead of a token.
 type Fault = fn() -> io::Result<Option<u8>>;

@@ -15,11 +15,11 @@
 //! read that a channel is drained, without a second `read`; a runtime that reads into a buffer of
 //! one byte cannot. Counting the system calls costs one addition each.
 
-mod channels;
 mod epoll;
 mod ring;
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 
 use anyhow::Context as _;
 use harness::limits::Kind;
@@ -27,7 +27,6 @@ use harness::threads::TaskError;
 use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
 use rustix::event::epoll::EventFlags;
 
-use channels::{Channels, Loop};
 use epoll::Epoll;
 use ring::Ring;
 
@@ -48,6 +47,21 @@ struct Flags {
 
     #[command(flatten)]
     load: LoadFlags,
+}
+
+/// Values of `--loop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Loop {
+    /// epoll, which reports a channel as long as it is readable
+    EpollLevel,
+    /// epoll, which reports a channel once when something arrives
+    EpollEdge,
+    /// io_uring, with reads and writes as requests
+    IoUring,
+    /// io_uring, completing requests only while the thread waits (Linux 6.1)
+    IoUringDefer,
+    /// io_uring, with a kernel thread that submits requests
+    IoUringSqpoll,
 }
 
 const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
@@ -80,6 +94,29 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         ring => brigade(bench, Ring::over(pairs, ring)?, &stations),
     }
 }
+
+/// Channels 0 to N: task `i` reads from channel `i` and writes into channel `i + 1`; the
+/// driver writes into the first and reads from the last.
+trait Channels {
+    /// Sends a token into a channel, now or when [`Self::next`] waits.
+    ///
+    /// # Errors
+    /// Those of the write.
+    fn send(&mut self, channel: usize, token: u8) -> io::Result<()>;
+
+    /// Waits until a channel is readable, and reads it. Returns its number and the token, `None` if
+    /// the channel was closed, or the error of the read.
+    ///
+    /// # Errors
+    /// If the kernel does not let the thread wait.
+    fn next(&mut self) -> io::Result<(usize, io::Result<Option<u8>>)>;
+
+    /// The number of system calls so far.
+    fn system_calls(&self) -> u64;
+}
+
+/// The reading and the writing end of a channel.
+type Pair = (File, File);
 
 /// Sends the token round, lap after lap.
 fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> anyhow::Result<()> {

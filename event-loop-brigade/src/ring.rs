@@ -11,7 +11,7 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, opcode};
 use rustix::io::Errno;
 
-use crate::channels::{Channels, Loop, Pair};
+use crate::{Channels, Loop, Pair};
 
 /// Marks the request of a write; the channel's number is in the lower bits.
 const SENT: u64 = 1 << 63;
