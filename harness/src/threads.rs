@@ -12,17 +12,17 @@ use crate::bench::Bench;
 use crate::failure;
 use crate::process_stat::{FAILED, PANICKED, reap};
 
-/// Creates the thread for the task with this number, with `builder`.
+/// Creates the thread for the task with this number, with a stack of so many bytes.
 ///
 /// # Errors
 /// The kernel's, with the number.
 pub fn spawn<'scope>(
     scope: &'scope Scope<'scope, '_>,
     task: usize,
-    builder: Builder,
+    stack_bytes: usize,
     body: impl FnOnce() -> io::Result<()> + Send + 'scope,
 ) -> anyhow::Result<ScopedJoinHandle<'scope, io::Result<()>>> {
-    let thread = builder.spawn_scoped(scope, body);
+    let thread = Builder::new().stack_size(stack_bytes).spawn_scoped(scope, body);
     thread.map_err(failure::to_create(format_args!("task {task}")))
 }
 

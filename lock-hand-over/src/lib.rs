@@ -28,7 +28,7 @@ mod locks;
 mod task;
 
 use std::sync::Arc;
-use std::thread::{self, Builder};
+use std::thread;
 
 use anyhow::ensure;
 use clap::value_parser;
@@ -170,8 +170,7 @@ fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
                 clock::be_punctual()?;
                 block_on(task.live(member))
             };
-            let builder = Builder::new().stack_size(STACK_BYTES);
-            tasks.push(threads::spawn(scope, number, builder, body)?);
+            tasks.push(threads::spawn(scope, number, STACK_BYTES, body)?);
         }
         let driven = block_on(drive(flags, bench, &mut crew, &shared));
         threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))

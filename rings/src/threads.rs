@@ -30,8 +30,7 @@ pub fn measure<R: Source, S: Sink>(
         let mut threads = Vec::with_capacity(bench.tasks());
         for _ in 0..rings {
             let ring = Line::create(creation.by_ref().take(tasks), &mut open, |task, from, to| {
-                let builder = Builder::new().stack_size(STACK_BYTES);
-                spawn(scope, task, builder, move || relay(bench, task % tasks, from, to))
+                spawn(scope, task, STACK_BYTES, move || relay(bench, task % tasks, from, to))
             })?;
             ends.push((ring.first, ring.last));
             threads.extend(ring.tasks);

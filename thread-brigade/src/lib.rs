@@ -109,8 +109,8 @@ fn brigade<R: Source, S: Sink>(
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let start = |task, upstream, downstream| {
-            let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
-            spawn(scope, task, builder, move || relay(bench, task, upstream, downstream))
+            let body = move || relay(bench, task, upstream, downstream);
+            spawn(scope, task, flags.stack.stack_size, body)
         };
         let mut line = Line::create(bench.tasks_to_create(), open, start)?;
         let result = drive(bench, &mut line.first, &mut line.last);

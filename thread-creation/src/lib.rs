@@ -114,8 +114,7 @@ fn observe_alive(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let closed = gate.write();
         for task in bench.tasks_to_create() {
-            let builder = thread::Builder::new().stack_size(flags.stack.stack_size);
-            threads::spawn(scope, task, builder, || {
+            threads::spawn(scope, task, flags.stack.stack_size, || {
                 started.fetch_add(1, Relaxed);
                 drop(gate.read());
                 Ok(())

@@ -10,7 +10,7 @@ use harness::threads::{outcome, outcome_of_process, root_cause, spawn};
 use harness::{Bench, Measured, Work, failure, process_stat};
 use nix::unistd::Pid;
 
-use crate::Flags;
+use crate::{Flags, SPEC};
 
 /// One of two sides that alternate: where it receives its turn, and how it hands over. Dropping it
 /// ends the other's turns.
@@ -66,7 +66,7 @@ pub fn measure_threads<R: Source, S: Sink>(
             placement.pin(1)?;
             answer(flags.work.work(), &mut partner)
         };
-        let thread = spawn(scope, 1, thread::Builder::new(), body)?;
+        let thread = spawn(scope, 1, SPEC.stack_bytes as usize, body)?;
         let placed = placement.pin(0).context("placing task 0");
         let driven = placed.and_then(|()| drive(flags, bench, &mut driver));
         drop(driver);

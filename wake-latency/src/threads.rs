@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, Builder};
+use std::thread;
 
 use futures::executor::block_on;
 use harness::Bench;
@@ -48,7 +48,6 @@ fn measure<W: Wait>(
     wait: impl Fn(usize) -> W,
 ) -> anyhow::Result<()> {
     let Conductor { flags, bench, .. } = conductor;
-    let builder = || Builder::new().stack_size(STACK_BYTES);
     thread::scope(|scope| {
         let crew = Crew::default();
         let mut threads = Vec::with_capacity(bench.tasks());
@@ -58,7 +57,7 @@ fn measure<W: Wait>(
                 bench.placement().pin(task + 1)?;
                 block_on(sleeper(task, member, wait))
             };
-            threads.push(spawn(scope, task, builder(), body)?);
+            threads.push(spawn(scope, task, STACK_BYTES, body)?);
         }
         for number in 0..flags.greedy as usize {
             let is_over = crew.watch();
@@ -66,7 +65,7 @@ fn measure<W: Wait>(
                 bench.placement().pin(number)?;
                 block_on(greedy(flags.clone(), is_over, async || thread::yield_now()))
             };
-            threads.push(spawn(scope, bench.tasks() + number, builder(), body)?);
+            threads.push(spawn(scope, bench.tasks() + number, STACK_BYTES, body)?);
         }
         let conducted = conductor.conduct(crew);
         root_cause(threads.into_iter().map(outcome)).and(conducted)

@@ -12,6 +12,7 @@ use harness::Bench;
 use harness::threads::{end, outcome, spawn};
 use harness::work::spend;
 
+use crate::SPEC;
 use crate::tasks::{CYCLES, block};
 
 /// Measures cycles of threads that yield to one another.
@@ -47,7 +48,7 @@ fn measure(
                 }
                 Ok(())
             };
-            others.push(spawn(scope, own, thread::Builder::new(), passing)?);
+            others.push(spawn(scope, own, SPEC.stack_bytes as usize, passing)?);
         }
         while event.is_some_and(|event| event.waiting().len() < others.len()) {
             thread::yield_now();
