@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use harness::inherited::inherited_by_children;
 use harness::system_files::SystemFiles;
-use harness::terminal;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::flags::AdviseFlags;
@@ -17,10 +16,16 @@ use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
 use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
-use crate::show::page::{self, Block, Table, item, lines};
+use crate::show::page::{self, Block, Table, item};
 use crate::show::quantity::figure;
 use crate::store::RECORDED;
 use crate::store::results::Environment;
+
+/// The headings.
+const INHERITED: &str = "Programs started here inherit, unlike the usual value in parentheses:";
+const SETTINGS: &str = "Settings of this machine that are known to change the results, largest \
+    expected effect first. Tests that write one need root.";
+const NO_SETTINGS: &str = "No setting known to change the results applies here.";
 
 /// An entry of `settings.toml`, which explains the keys, and its state on this machine.
 #[derive(Deserialize, Serialize)]
@@ -77,9 +82,22 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         return Ok(Exit::Done);
     }
     let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
-    let slow = run.map(|run| page::text(&slowness(manifest, &run, &advice)) + "\n");
-    output::print(&(slow.unwrap_or_default() + &inherited(&unusual) + &text(&advice)))?;
+    let mut page = run.map_or_else(Vec::new, |run| slowness(manifest, &run, &advice));
+    if !unusual.is_empty() {
+        page.push(Block::Heading(2, INHERITED.to_owned()));
+        page.push(Block::Items(unusual.iter().map(unlike_usual).collect()));
+    }
+    let heading = if advice.is_empty() { NO_SETTINGS } else { SETTINGS };
+    page.push(Block::Heading(2, heading.to_owned()));
+    page.extend(advice.iter().flat_map(Setting::blocks));
+    output::print(&page::text(&page))?;
     Ok(Exit::Done)
+}
+
+/// A fact that programs started here inherit.
+fn unlike_usual(Unusual { name, now, usual, does, .. }: &Unusual) -> String {
+    let usual = usual.first().map_or("usually absent", String::as_str);
+    format!("{name}: {now} ({usual}): {does}")
 }
 
 impl Setting {
@@ -112,6 +130,16 @@ impl Setting {
         let applies = now != *advised && self.needs.iter().all(is_met);
         applies.then_some(Self { now, test: Some(test), restore, ..self })
     }
+
+    /// The setting with its commands, which are not wrapped.
+    fn blocks(&self) -> [Block; 2] {
+        let Self { name, advised, change, does, source, now, test, restore, .. } = self;
+        let mut text = item(&format!("{does} ({source})"));
+        for (what, command) in [("change", change), ("test", test), ("restore", restore)] {
+            text.extend(command.iter().map(|command| format!("  {what}: {command}\n")));
+        }
+        [Block::Heading(2, format!("{name}: {now}; advised: {advised}")), Block::Code(text)]
+    }
 }
 
 /// The files that may match a pattern, in which one `*` may end a name.
@@ -130,9 +158,9 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
     let slow = ranks.iter().filter(|rank| rank.is_slow()).count();
     let most = ranks.iter().map(|rank| rank.known).max().unwrap_or(0);
     let answer = match slow {
-        0 => "No".to_owned(),
-        slow if 2 * slow > ranks.len() => "Yes".to_owned(),
-        _ => "In part".to_owned(),
+        0 => "No",
+        slow if 2 * slow > ranks.len() => "Yes",
+        _ => "In part",
     };
     let answer = format!(
         "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
@@ -150,37 +178,4 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
     }
     let source = format!("Medians of {}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
-}
-
-/// What is unusual of what programs started here inherit.
-fn inherited(unusual: &[Unusual]) -> String {
-    if unusual.is_empty() {
-        return String::new();
-    }
-    let items = unusual.iter().map(|Unusual { name, now, usual, does, .. }| {
-        let usual = usual.first().map_or("usually absent", String::as_str);
-        item(&terminal::line(&format!("{name}: {now} ({usual}): {does}")))
-    });
-    let heading = "Programs started here inherit, unlike the usual value in parentheses:";
-    format!("{}{}\n", lines(heading), items.collect::<String>())
-}
-
-/// All settings as text, 80 columns wide except for commands.
-fn text(advice: &[Setting]) -> String {
-    if advice.is_empty() {
-        return lines("No setting known to change the results applies here.");
-    }
-    let heading = "Settings of this machine that are known to change the results, largest expected \
-        effect first. Tests that write one need root.";
-    let mut text = lines(heading);
-    for Setting { name, advised, change, does, source, now, test, restore, .. } in advice {
-        text += "\n";
-        text += &lines(&format!("{name}: {now}; advised: {advised}"));
-        text += &item(&format!("{does} ({source})"));
-        for (what, command) in [("change", change), ("test", test), ("restore", restore)] {
-            let line = |command: &String| format!("  {what}: {command}\n");
-            text.extend(command.as_ref().map(line));
-        }
-    }
-    text
 }
