@@ -34,7 +34,7 @@ pub enum Part {
     Unknown,
     /// The receiver is on a CPU, until it has the token.
     Receiving,
-    /// Sender and receiver are tasks of one thread, which runs.
+    /// One thread, which runs, is both ends: of two of its tasks, or of the time that it holds a lock.
     Running,
 }
 

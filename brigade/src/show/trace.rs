@@ -30,7 +30,7 @@ fn words(part: Part) -> [&'static str; 2] {
         Part::Waiting => ["gap: sender waits in its call", "waits"],
         Part::Unknown => ["gap: cause unknown", "?"],
         Part::Receiving => ["receiver on CPU, until its call returns", ""],
-        Part::Running => ["one thread runs both ends", ""],
+        Part::Running => ["one thread on CPU, without a switch", ""],
     }
 }
 
