@@ -106,6 +106,11 @@ pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
     Ok(saved)
 }
 
+/// The name of a run: that of its folder.
+pub fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// Writes one line to standard error, after the program's name.
 pub fn warn(message: &str) {
     // Without standard error, nobody can read the warning.

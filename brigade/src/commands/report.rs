@@ -81,7 +81,7 @@ impl<'a> Reporter<'a> {
     /// The report of the run; `is_running` while it goes on.
     pub fn report(&self, saved: &SavedRun, is_running: bool) -> Report {
         let alike = &self.others;
-        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = output::name_of(self.folder);
         let progress = progress(saved, is_running);
         report(self.manifest, &RunData { name, saved, progress, alike })
     }

@@ -124,7 +124,7 @@ fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Side {
     };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
-        records: absolute.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        records: output::name_of(&absolute),
         revision: run.environment.revision(),
         ..Side::default()
     }

@@ -9,6 +9,7 @@ use harness::terminal;
 
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
+use crate::commands::output;
 use crate::commands::session::{Series, Session, described};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, Side};
@@ -108,12 +109,11 @@ impl<'a> Variant<'a> {
 
     /// Describes the side with these records.
     fn described(&self, series: &Series, other_binary: bool) -> Side {
-        let folder = series.folder.path.file_name().unwrap_or_default();
         let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.saved.environment);
         Side {
-            records: folder.to_string_lossy().into_owned(),
+            records: output::name_of(&series.folder.path),
             revision: workspace.and_then(Environment::revision),
             wrap: shared(&self.wrap),
             args: shared(&self.args),
