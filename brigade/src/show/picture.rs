@@ -6,7 +6,7 @@ use super::scale::Scale;
 use super::screen::machine;
 use super::svg::{END, START, class_of, cut, disc, file, group, line, marks_of, placed, text};
 use crate::judge::report::{Part, Report};
-use crate::judge::row::{Row, TaskKind};
+use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The title without a finding, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";
@@ -71,7 +71,8 @@ fn column(parts: &[Part], height: f64, width: f64) -> String {
     let (mut body, mut y) = (String::new(), 0.0);
     for part in parts {
         let ends = rows(part).filter_map(|row| row.range);
-        let Some(scale) = Scale::of(ends.flat_map(|span| [span.low, span.high])) else { continue };
+        let ends = ends.flat_map(|span| [span.low, span.high]);
+        let Some(scale) = Scale::of(Quantity::Nanoseconds, ends) else { continue };
         body += &text(0.0, y + 18.0, START, "head", &part.heading);
         body += &text(1.0, y + 18.0, END, "axis", &part.of);
         y += HEADING - 12.0;

@@ -85,7 +85,9 @@ pub fn group(group: &Group) -> Vec<Picture> {
 /// Rows on a logarithmic axis, in named blocks: all processes, the median and its interval.
 fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> {
     let rows = || blocks.iter().flat_map(|(_, rows)| rows.iter().copied());
-    let scale = Scale::of(rows().flat_map(|row| row.values().into_iter().chain(extent(row))))?;
+    let unit = rows().next()?.unit;
+    let values = rows().flat_map(|row| row.values().into_iter().chain(extent(row)));
+    let scale = Scale::of(unit, values)?;
     let top = if what.is_empty() { 40.0 } else { 58.0 };
     let (mut marks, mut y) = (String::new(), top);
     for (name, rows) in blocks {
@@ -114,7 +116,6 @@ fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture
     }
     let mut body = text(0.0, 14.0, START, "head", title);
     body += &text(0.0, 32.0, START, "axis", what);
-    let unit = rows().next()?.unit;
     for tick in scale.ticks() {
         let at = scale.share(*tick);
         let anchor = match at {
@@ -234,8 +235,9 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
     const HEIGHT: f64 = 300.0;
     const ROOM: f64 = 15.0;
     let points = || lines.iter().flatten();
-    let numbers = Scale::of(points().map(|(number, _)| *number))?;
-    let times = Scale::of(points().flat_map(|(_, row)| extent(row)))?;
+    let unit = points().next()?.1.unit;
+    let numbers = Scale::of(Quantity::Ratio, points().map(|(number, _)| *number))?;
+    let times = Scale::of(unit, points().flat_map(|(_, row)| extent(row)))?;
     // A logarithmic axis has no 0: it is left of the axis.
     let first = if points().any(|(number, _)| *number == 0.0) { 0.26 } else { 0.13 };
     let across = |number: f64| match number {
@@ -243,7 +245,7 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
         _ => first + (0.93 - first) * numbers.share(number),
     };
     let down = |ns: f64| TOP + (1.0 - times.share(ns)) * HEIGHT;
-    let (bottom, unit) = (TOP + HEIGHT, points().next()?.1.unit);
+    let bottom = TOP + HEIGHT;
     let what = match parameter {
         "greedy_for" => "computing, in µs".to_owned(),
         "resident_mib" => "resident memory, in MiB".to_owned(),

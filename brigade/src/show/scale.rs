@@ -1,5 +1,7 @@
 //! A logarithmic axis.
 
+use crate::judge::row::Quantity;
+
 /// The margin of a narrow axis, as a share of its span.
 const MARGIN: f64 = 0.06;
 
@@ -13,7 +15,8 @@ const LEAST_TIGHT: f64 = 0.0969;
 /// The most ticks on an axis.
 const MOST_TICKS: usize = 7;
 
-/// Axes at least this many powers of ten long begin and end at a power of ten.
+/// Axes at least this many powers of ten long begin and end at a power of ten, those of bytes at a
+/// power of two.
 const WIDE: f64 = 1.5;
 
 /// A logarithmic axis.
@@ -27,14 +30,18 @@ pub struct Scale {
 impl Scale {
     /// The axis that shows the positive ones of these values; `None` if there
     /// are none.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn of(unit: Quantity, values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let (low, high) = extremes(values)?;
         let span = high - low;
-        if span >= WIDE {
-            let (low, high) = (low.floor(), high.ceil());
-            let step = ((high - low) / MOST_TICKS as f64).ceil().max(1.0);
-            let powers = (0..=MOST_TICKS).map(|index| low + index as f64 * step);
-            let ticks = powers.filter(|power| *power <= high).map(|power| 10_f64.powf(power));
+        let is_of_bytes = unit == Quantity::Bytes;
+        if span >= WIDE || is_of_bytes {
+            let base: f64 = if is_of_bytes { 2.0 } else { 10.0 };
+            let first = (low / base.log10()).floor();
+            let last = (high / base.log10()).ceil().max(first + 1.0);
+            let step = ((last - first) / MOST_TICKS as f64).ceil();
+            let powers = (0..=MOST_TICKS).map(|index| first + index as f64 * step);
+            let ticks = powers.filter(|power| *power <= last).map(|power| base.powf(power));
+            let [low, high] = [first, last].map(|power| power * base.log10());
             return Some(Self { low, high, ticks: ticks.collect() });
         }
         let pad = (MARGIN * span).max((LEAST - span) / 2.0);
@@ -97,16 +104,16 @@ mod tests {
 
     #[test]
     fn positions_are_logarithmic() {
-        let scale = Scale::of([1.0, 100.0]).unwrap();
+        let scale = Scale::of(Quantity::Nanoseconds, [1.0, 100.0]).unwrap();
         let places = [0.0, 0.5, 1.0, 10.0, 100.0, 1e9].map(|at| scale.share(at));
         assert_eq!(places, [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]);
-        assert_eq!(Scale::of([0.0, -1.0, f64::NAN]), None);
+        assert_eq!(Scale::of(Quantity::Nanoseconds, [0.0, -1.0, f64::NAN]), None);
     }
 
     #[test]
     fn figures_that_hardly_differ_lie_close_together_between_round_ticks() {
         for values in [[33.2, 33.2], [33.0, 33.4]] {
-            let scale = Scale::of(values).unwrap();
+            let scale = Scale::of(Quantity::Nanoseconds, values).unwrap();
             let [one, other] = values.map(|value| scale.share(value));
             assert!((other - one).abs() < 0.05 && (one + other - 1.0).abs() < 1e-9, "{scale:?}");
             assert!(scale.ticks().len() > 1, "{scale:?}");
@@ -116,8 +123,10 @@ mod tests {
 
     #[test]
     fn figures_of_any_size_have_an_axis() {
-        let scale = Scale::of([f64::MIN_POSITIVE, f64::MAX]).unwrap();
+        let scale = Scale::of(Quantity::Nanoseconds, [f64::MIN_POSITIVE, f64::MAX]).unwrap();
         assert!(scale.ticks().len() <= MOST_TICKS + 1);
         assert!(scale.ticks().iter().all(|tick| scale.share(*tick).is_finite()));
+        let sizes = Scale::of(Quantity::Bytes, [1300.0, 34_000.0]).unwrap();
+        assert_eq!(sizes.ticks(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|kib| kib * 1024.0));
     }
 }
