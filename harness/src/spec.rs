@@ -92,8 +92,8 @@ impl Spec {
     pub(crate) fn need(&self) -> Need {
         let load = self.load.map_or(0, |load| load.working_set);
         let need = Need::with_stack(self.kind, self.tasks.into(), self.stack_bytes);
-        let need = need.heap(self.heap_bytes.saturating_add(load));
-        need.beside(self.kind, [u64::from(self.brigades) - 1, self.threads, self.hogs.into()])
+        let others = [u64::from(self.brigades) - 1, self.threads, self.hogs.into()];
+        need.beside(self.heap_bytes.saturating_add(load), self.kind, others)
     }
 }
 

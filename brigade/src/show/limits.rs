@@ -176,5 +176,8 @@ fn count(number: u64) -> String {
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    if resource.is_bytes() { shown(amount as f64, Quantity::Bytes) } else { count(amount) }
+    match description(&resource).starts_with("bytes") {
+        true => shown(amount as f64, Quantity::Bytes),
+        false => count(amount),
+    }
 }

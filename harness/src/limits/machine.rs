@@ -18,7 +18,6 @@ use Resource::{
 use crate::control_groups::{self, Group, NO_LIMIT, is_first_namespace};
 use crate::inherited::Scheduling;
 use crate::system_files::{SystemFiles, field, kib_field};
-use crate::words::description;
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -48,13 +47,6 @@ pub enum Resource {
 
 /// The number of resources.
 pub(super) const RESOURCES: usize = Ports as usize + 1;
-
-impl Resource {
-    /// Whether its unit is bytes.
-    pub fn is_bytes(self) -> bool {
-        description(&self).starts_with("bytes")
-    }
-}
 
 /// One limit on a resource, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -102,13 +94,6 @@ impl Limit {
     pub fn available(&self) -> Option<u64> {
         let value = self.value.filter(|_| self.exempt.is_none())?;
         Some(value.saturating_sub(self.in_use))
-    }
-
-    /// The command that allows `amount` more than is in use; `None` if no command can.
-    pub(super) fn command_for(&self, amount: u64) -> Option<String> {
-        let enough = amount.saturating_add(self.in_use);
-        let command = self.raise.as_ref().filter(|_| enough <= self.most)?;
-        Some(command.replace("{}", &enough.to_string()))
     }
 }
 

@@ -52,18 +52,15 @@ impl Need {
         Self { tasks: 1, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
     }
 
-    /// With more channels of this kind, threads and processes.
-    pub(crate) fn beside(self, kind: Kind, [channels, threads, processes]: [u64; 3]) -> Self {
-        let [_, channel, _] = kind.row();
+    /// Each task and the driver also allocate so much. The program has more channels of this kind,
+    /// threads and processes.
+    pub(crate) fn beside(self, heap_bytes: u64, kind: Kind, others: [u64; 3]) -> Self {
+        let ([channels, threads, processes], [_, channel, _]) = (others, kind.row());
+        let heap = Amounts::heap(heap_bytes);
         let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
-        let more = thread.times(threads) + Amounts::process().times(processes);
-        Self { fixed: self.fixed + channel.times(channels) + more, threads, ..self }
-    }
-
-    /// Each task and the driver also allocate this many bytes.
-    pub fn heap(self, bytes: u64) -> Self {
-        let heap = Amounts::heap(bytes);
-        Self { per_task: self.per_task + heap, fixed: self.fixed + heap, ..self }
+        let more = channel.times(channels) + thread.times(threads);
+        let fixed = self.fixed + heap + more + Amounts::process().times(processes);
+        Self { per_task: self.per_task + heap, fixed, threads, ..self }
     }
 
     /// Each task also takes this much of a resource.
@@ -88,7 +85,9 @@ impl Need {
             let command = allows.and_then(|allows| {
                 let tasks = wanted.unwrap_or(allows.max(1).saturating_mul(2));
                 let need = Some(Self { tasks, ..*self }).filter(|_| tasks > allows)?;
-                limit.command_for(need.of(limit.resource))
+                let enough = need.of(limit.resource).saturating_add(limit.in_use);
+                let raise = limit.raise.as_ref().filter(|_| enough <= limit.most)?;
+                Some(raise.replace("{}", &enough.to_string()))
             });
             let is_reached = per_task > 0 || allows == Some(0);
             is_reached.then(|| Line { limit: limit.clone(), per_task, allows, command })
