@@ -111,7 +111,11 @@ impl Flags {
     /// Clap's, if `matches` are not those of [`with_flags`].
     pub(crate) fn read(command: &Command, matches: &ArgMatches) -> Result<Self, clap::Error> {
         let tasks = matches.try_get_one("tasks").ok().flatten().copied();
-        let parameters = parameters(command, matches);
+        let recorded = |arg: &Arg| {
+            let name = arg.get_long().filter(|name| !UNRECORDED.contains(name))?;
+            Some((name.replace('-', "_"), value(matches, arg.get_id().as_str())))
+        };
+        let parameters = command.get_arguments().filter_map(recorded).collect();
         Ok(Self { tasks, parameters, ..Self::from_arg_matches(matches)? })
     }
 }
@@ -134,16 +138,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Flags that are not recorded: they measure nothing, or name a path that runs.
 const UNRECORDED: [&str; 4] = ["help", "version", "trace", "server"];
 
-/// The value of every flag of `command`, by its long name with underscores: a number, whether it is
-/// given, or its text.
-fn parameters(command: &Command, matches: &ArgMatches) -> BTreeMap<String, Value> {
-    let recorded = |arg: &Arg| {
-        let name = arg.get_long().filter(|name| !UNRECORDED.contains(name))?;
-        Some((name.replace('-', "_"), value(matches, arg.get_id().as_str())))
-    };
-    command.get_arguments().filter_map(recorded).collect()
-}
-
+/// The value of a flag: a number, whether it is given, or its text.
 fn value(matches: &ArgMatches, id: &str) -> Value {
     let mut texts = matches.get_raw(id).into_iter().flatten();
     let text = || texts.next().map(|text| text.to_string_lossy().into());

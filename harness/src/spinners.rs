@@ -5,9 +5,9 @@
 //! in the normal class, and take their share.
 
 use std::hint::spin_loop;
-use std::io;
 
 use anyhow::Context as _;
+use nix::errno::Errno;
 use nix::sys::prctl::set_name;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -41,7 +41,7 @@ impl Spinners {
         (0..count).try_for_each(|_| self.add(libc::SCHED_OTHER))
     }
 
-    /// Adds one with this class; it inherits its CPUs from this process.
+    /// Adds one with this class, which has no priorities; it inherits its CPUs from this process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
         let spin = || {
             // For traces; without it, it has the program's name.
@@ -52,7 +52,10 @@ impl Spinners {
         };
         let child = spawn(spin).context("starting a spinner")?;
         self.0.push(child);
-        set_class(child, class).context("setting the class of a spinner")
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the kernel reads the parameters, which outlive the call.
+        let set = unsafe { libc::sched_setscheduler(child.as_raw(), class, &raw const parameters) };
+        Errno::result(set).map(drop).context("setting the class of a spinner")
     }
 
     /// Their process ids.
@@ -68,15 +71,5 @@ impl Drop for Spinners {
             let _ = kill(*spinner, Signal::SIGKILL);
             let _ = reap(*spinner);
         }
-    }
-}
-
-/// Puts a process into a scheduling class without priorities.
-fn set_class(process: Pid, class: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads the parameters, which outlive the call.
-    match unsafe { libc::sched_setscheduler(process.as_raw(), class, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

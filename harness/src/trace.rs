@@ -246,11 +246,9 @@ impl Recorder {
         let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
         // Inside a container threads that are outside have the number of an idle CPU.
         let sees_all = is_first_namespace(&SystemFiles::live(), "pid");
-        let (whole_machine, rings) = match open(true) {
-            Ok(rings) if sees_all => (true, Ok(rings)),
-            _ => (false, open(false)),
-        };
-        let rings = rings.map_err(|error| {
+        let of_all = if sees_all { open(true).ok() } else { None };
+        let whole_machine = of_all.is_some();
+        let rings = of_all.map_or_else(|| open(false), Ok).map_err(|error| {
             Unavailable(format!(
                 "--trace: the kernel refuses to record switches: {error}. Set \
                  kernel.perf_event_paranoid to 2 or less, and let the container's seccomp profile \
