@@ -6,8 +6,7 @@
 
 use std::io::{self, Write as _};
 use std::process::{self, Stdio};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
@@ -21,11 +20,9 @@ use crate::progress::Progress;
 use crate::record::WorkRecord;
 use crate::samples::Measured;
 use crate::spec::Spec;
-use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, WorkingSet};
-use crate::trace::{Recorder, Tracer};
-use crate::work::Work;
+use crate::trace::Tracer;
 
 /// Measures laps for a program. Clones share one state.
 #[derive(Clone, Debug)]
@@ -34,38 +31,6 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(
-        spec: Spec,
-        flags: Flags,
-        placement: Placement,
-        spinners: Spinners,
-        interrupted: Arc<AtomicBool>,
-        recorder: Option<Recorder>,
-    ) -> Self {
-        let units = spec.load.map(|load| load.work.work);
-        let tracer = recorder.as_ref().map(|_| Tracer::of_process(spec.tasks as usize));
-        let findings = Findings {
-            expected_switches: spec.switches,
-            work: units.map(|units| WorkRecord { units, ..WorkRecord::default() }),
-            ..Findings::default()
-        };
-        let shared = Shared {
-            work: units.map_or_else(Work::default, Work::of),
-            working_set: spec.load.map_or_else(Shape::default, |load| load.shape()),
-            spec,
-            flags,
-            placement,
-            spinners,
-            interrupted,
-            marks: Default::default(),
-            tracer: tracer.map(OnceLock::from).unwrap_or_default(),
-            recorder: recorder.map(Mutex::new),
-            side: Mutex::default(),
-            findings: Mutex::new(findings),
-        };
-        Self { shared: Arc::new(shared) }
-    }
-
     /// A bench without a command line, for tests and for the harness's
     /// benchmarks: free placement, no progress, no signals.
     ///
@@ -81,7 +46,7 @@ impl Bench {
         let flags = Flags { iters, warmups, max_time, quiet: true, ..Flags::default() };
         let placement = Placement::apply(flags.placement, None)?;
         let spec = Spec { tasks, ..Spec::NEW };
-        Ok(Self::new(spec, flags, placement, Spinners::default(), Arc::default(), None))
+        Ok(Self { shared: Shared::new(spec, flags, placement).into() })
     }
 
     /// The number of tasks. For a program that sweeps it: the maximum from `--tasks`, or 0 if the
@@ -152,7 +117,8 @@ impl Bench {
     }
 
     fn station_with(&self, tracer: Option<(Arc<Tracer>, u32)>) -> Station {
-        let working_set = WorkingSet::new(self.shared.working_set);
+        let shape = self.shared.spec.load.map_or_else(Shape::default, |load| load.shape());
+        let working_set = WorkingSet::new(shape);
         Station::new(Equipment { work: self.shared.work, working_set, tracer })
     }
 

@@ -32,10 +32,10 @@ use crate::placement::{Placement, Policy};
 use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
 use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
-use crate::state::Findings;
+use crate::state::{Findings, Shared};
 use crate::summary::summary;
 use crate::threads::panic_text;
-use crate::trace::Recorder;
+use crate::trace::{Recorder, Tracer};
 use crate::{histogram, system_files, terminal};
 
 /// Identifies a program.
@@ -228,7 +228,12 @@ impl Session {
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");
         }
-        let bench = Bench::new(spec, flags, placement, spinners, interrupted, recorder);
+        let mut shared = Shared::new(spec, flags, placement);
+        if let Some(recorder) = recorder {
+            shared.tracer = Tracer::of_process(shared.spec.tasks as usize).into();
+            shared.recorder = Some(recorder.into());
+        }
+        let bench = Bench { shared: Shared { spinners, interrupted, ..shared }.into() };
         Ok(Self { program, inherited, out_of_time, bench, histogram })
     }
 

@@ -11,7 +11,7 @@ use crate::record::{Ending, LedgerPoint, ScheduleKept, Serving, WorkRecord};
 use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
-use crate::station::{LOAD, Shape};
+use crate::station::{LOAD, LoadFlags};
 use crate::trace::{Recorder, Tracer};
 use crate::usage::{Span, Start};
 use crate::work::{Calibration, Work};
@@ -39,8 +39,6 @@ pub(crate) struct Shared {
     /// Records the marked laps, with `--trace`.
     pub recorder: Option<Mutex<Recorder>>,
     pub work: Work,
-    /// The memory that each task touches at every hop.
-    pub working_set: Shape,
     /// The program's samples in the current side lap, in nanoseconds.
     pub side: Mutex<Vec<u64>>,
     pub findings: Mutex<Findings>,
@@ -78,6 +76,29 @@ pub struct Findings {
 }
 
 impl Shared {
+    /// Without spinners, signals and `--trace`.
+    pub(crate) fn new(spec: Spec, flags: Flags, placement: Placement) -> Self {
+        let units = spec.load.map(|load| load.work.work);
+        let findings = Findings {
+            expected_switches: spec.switches,
+            work: units.map(|units| WorkRecord { units, ..WorkRecord::default() }),
+            ..Findings::default()
+        };
+        Self {
+            work: units.map_or_else(Work::default, Work::of),
+            spec,
+            flags,
+            placement,
+            spinners: Spinners::default(),
+            interrupted: Arc::default(),
+            marks: Marks::default(),
+            tracer: OnceLock::new(),
+            recorder: None,
+            side: Mutex::default(),
+            findings: Mutex::new(findings),
+        }
+    }
+
     /// The measurements so far, even after a panic of the driver.
     pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
@@ -96,8 +117,8 @@ impl Shared {
 
     /// The mark of every token if there is a load at every hop.
     pub(crate) fn load_mark(&self) -> u8 {
-        let has_load = self.work.is_some() || self.working_set.bytes > 0;
-        if has_load { LOAD } else { 0 }
+        let has_load = |load: LoadFlags| load.work.work > 0 || load.working_set > 0;
+        if self.spec.load.is_some_and(has_load) { LOAD } else { 0 }
     }
 
     /// Records the marked laps, with `--trace`.
