@@ -3,7 +3,7 @@
 //! second thread does so only if no other does.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 
 use anyhow::Context as _;
 use async_executor::LocalExecutor;
@@ -43,12 +43,8 @@ async fn drive(bench: &Bench, first: &Async<File>, last: &Async<File>) -> anyhow
         station.visit(token[0]);
         let sent = first.write_with(|mut file| file.write_all(&token)).await;
         sent.context("sending the token to task 0")?;
-        let read = last.read_with(|mut file| file.read(&mut token)).await;
-        let read = read.and_then(|bytes| match bytes {
-            0 => Err(ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
-        });
-        read.context("waiting for the token to come round")?;
+        let received = last.read_with(|mut file| file.read_exact(&mut token)).await;
+        received.context("waiting for the token to come round")?;
         lap.finish();
     }
     Ok(())

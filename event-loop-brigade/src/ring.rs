@@ -83,11 +83,10 @@ impl Ring {
     fn wait(&mut self) -> io::Result<()> {
         self.system_calls += 1;
         match self.ring.submit_and_wait(1) {
-            Ok(_) => Ok(()),
-            // A signal: the lap is still finished. Or completions must be handled before more is
-            // submitted.
-            Err(error) if is_passing(&error) => Ok(()),
-            Err(error) => Err(error),
+            Err(error) if !is_passing(&error) => Err(error),
+            // After a signal the lap is still finished. Or completions must be handled before more
+            // is submitted.
+            _ => Ok(()),
         }
     }
 }
