@@ -42,7 +42,7 @@ use harness::hand_over::{Reach, place};
 use harness::limits::{self, Kind as TaskKind, Need, Resource};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, spawn};
-use harness::record::{ScheduleKept, Serving};
+use harness::record::Serving;
 use harness::rounds::Lateness;
 use harness::samples::Samples;
 use harness::system_files::SystemFiles;
@@ -285,19 +285,16 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
-/// How long a server may take to end after a failure.
+/// How long a server may take to end.
 const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Waits for the server's end. Kills it if it does not end by itself.
 fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
-    let patience = match (bench.is_interrupted(), was_served) {
-        (false, false) => Some(PATIENCE),
-        (false, true) if !is_guest => None,
-        _ => Some(Timespec::default()),
-    };
+    let is_over = bench.is_interrupted() || is_guest && was_served;
+    let patience = if is_over { Timespec::default() } else { PATIENCE };
     let process = rustix::process::Pid::from_raw(child.as_raw()).context("no server")?;
     let ended = pidfd_open(process, PidfdFlags::empty()).context("watching the server")?;
-    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1);
+    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&patience)) == Ok(1);
     if !has_ended {
         let _ = kill(child, Signal::SIGKILL);
     }
@@ -344,8 +341,8 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
         let (mut samples, kept) = match flags.rate {
             None => (vec![load.closed(&round, busy)?], None),
             Some(_) => {
-                let Lateness { from_due, from_call, missed } = load.open(&round)?;
-                (vec![from_due, from_call], Some(ScheduleKept { missed, called_late: None }))
+                let Lateness { from_due, from_call, kept } = load.open(&round)?;
+                (vec![from_due, from_call], Some(kept))
             }
         };
         (load.used, load.wall_ns) = (Counters::own().since(used), clock::now() - begun_ns);

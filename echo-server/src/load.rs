@@ -145,7 +145,7 @@ impl Load {
                 let connection = &mut self.connections[number];
                 (connection.due_ns, connection.sent_ns) = (round.due_ns(sent), now_ns);
                 self.request(number)?;
-                late.missed += u64::from(!is_first);
+                late.kept.missed += u64::from(!is_first);
                 (sent, is_first, now_ns) = (sent + 1, false, clock::now());
             }
             if self.idle.len() == all && (sent == round.most() || round.is_over()) {

@@ -403,15 +403,16 @@ pub struct Lateness {
     pub from_due: Samples,
     /// From when they were called; empty if nobody calls.
     pub from_call: Samples,
-    /// Operations for which the task did not wait: they were due before.
-    pub missed: u64,
+    /// How well it kept the schedule.
+    pub kept: ScheduleKept,
 }
 
 impl Lateness {
     /// None so far. The measurement has the name of the operation.
     pub fn new(operation: &'static str) -> Self {
         let samples = |name| Samples::new(Measured::single(name, operation));
-        Self { from_due: samples(operation), from_call: samples("from_call"), missed: 0 }
+        let kept = ScheduleKept::default();
+        Self { from_due: samples(operation), from_call: samples("from_call"), kept }
     }
 
     /// Its memory, rounded up: two histograms of 264 KiB, which the allocator maps separately.
@@ -422,7 +423,8 @@ impl Lateness {
         tasks.into_iter().fold(Self::new(operation), |mut sum, task| {
             sum.from_due.merge(&task.from_due);
             sum.from_call.merge(&task.from_call);
-            sum.missed += task.missed;
+            sum.kept.missed += task.kept.missed;
+            sum.kept.called_late = sum.kept.called_late.max(task.kept.called_late);
             sum
         })
     }
@@ -431,7 +433,7 @@ impl Lateness {
     pub fn clear(&mut self) {
         self.from_due.clear();
         self.from_call.clear();
-        self.missed = 0;
+        self.kept = ScheduleKept::default();
     }
 }
 

@@ -33,7 +33,6 @@ use std::thread;
 use anyhow::ensure;
 use clap::value_parser;
 use futures::executor::block_on;
-use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{
@@ -214,8 +213,7 @@ async fn drive<L: Lock>(
             round.finish(shared.samples(&round, made), None)?;
         } else {
             let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
-            let kept = ScheduleKept { missed: late.missed, called_late: None };
-            round.finish(vec![late.from_due, late.from_call], Some(kept))?;
+            round.finish(vec![late.from_due, late.from_call], Some(late.kept))?;
         }
     }
     Ok(())

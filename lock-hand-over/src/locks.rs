@@ -97,7 +97,6 @@ impl Blocking for parking_lot::Mutex<()> {
 }
 
 /// A mutex of POSIX threads, of this type and protocol.
-#[derive(Debug)]
 pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
     // In place, like the other locks: a pointer to it would cost a cache line. It does not move
     // after its first use, and glibc records no address before.

@@ -24,7 +24,6 @@ pub const BLOCK: u64 = 1024;
 
 /// What the tasks share. The lock and the counter that it protects are neighbours, as in a
 /// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
-#[derive(Debug)]
 #[repr(C)]
 pub struct Shared<L> {
     protected: Apart<(L, AtomicU64)>,
@@ -37,7 +36,6 @@ pub struct Shared<L> {
 }
 
 /// A value with two cache lines of its own, since some CPUs fetch them in pairs.
-#[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -221,7 +219,7 @@ impl<L: Lock> Task<L> {
             };
             let held_ns = self.shared.lock().hold(|| self.shared.enter(inside)).await;
             acquired += 1;
-            late.missed += u64::from(!ran.waited);
+            late.kept.missed += u64::from(!ran.waited);
             late.from_due.add(held_ns - due_ns);
             late.from_call.add(held_ns - ran.at_ns);
             computed = work.outside(computed);

@@ -62,7 +62,6 @@ pub trait Wait: Send {
 
 /// The calls to one sleeper.
 #[repr(align(64))]
-#[derive(Debug)]
 pub struct Calls<B> {
     bell: B,
     /// Calls made; wraps.

@@ -19,13 +19,8 @@ use crate::{Flags, STACK_BYTES};
 /// Units of work between two readings of the clock: far less than a microsecond.
 const UNITS: u64 = 100;
 
-/// A sleeper's or the waker's counts in a round.
-#[derive(Debug, Default)]
-pub struct Tally {
-    late: Option<Lateness>,
-    /// Calls that the waker reached after their time.
-    called_late: u64,
-}
+/// What a sleeper or the waker counts in a round; none in a warm-up.
+pub type Tally = Option<Lateness>;
 
 /// A sleeper's main function. Its memory is allocated before its first wake-up.
 ///
@@ -41,14 +36,14 @@ pub async fn sleeper(task: usize, mut member: Member<Tally>, wait: impl Wait) ->
             if let Some(called_ns) = ran.called_ns {
                 late.from_call.add(ran.at_ns.saturating_sub(called_ns));
             }
-            late.missed += u64::from(!ran.waited);
+            late.kept.missed += u64::from(!ran.waited);
         }
         if round.purpose == Purpose::Warmup {
             late.clear();
             memory = Some(late);
-            member.finish(Tally::default());
+            member.finish(None);
         } else {
-            member.finish(Tally { late: Some(late), called_late: 0 });
+            member.finish(Some(late));
         }
     }
     Ok(())
@@ -75,7 +70,6 @@ pub async fn greedy(
 }
 
 /// Conducts a run.
-#[derive(Clone, Debug)]
 pub struct Conductor<B> {
     /// The program's flags.
     pub flags: Flags,
@@ -128,17 +122,14 @@ impl<B: Bell> Conductor<B> {
     /// Stores the sleepers' measurements. Threads claim a switch for each time that a sleeper or
     /// the waker waited.
     fn report(&self, round: &Round, tallies: Vec<Tally>) -> anyhow::Result<()> {
-        let late = tallies.iter().map(|tally| tally.called_late).sum();
-        let called_late = (!self.calls.is_empty()).then_some(late);
-        let sum = Lateness::sum("wake-up", tallies.into_iter().filter_map(|tally| tally.late));
-        let (wake_ups, missed) = (sum.from_due.count(), sum.missed);
+        let sum = Lateness::sum("wake-up", tallies.into_iter().flatten());
+        let (wake_ups, ScheduleKept { missed, called_late }) = (sum.from_due.count(), sum.kept);
         if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
             let waits = wake_ups.saturating_sub(missed)
                 + called_late.map_or(0, |late| wake_ups.saturating_sub(late));
             self.bench.findings().expected_switches = Some(waits as f64 / wake_ups as f64);
         }
-        let kept = ScheduleKept { missed, called_late };
-        round.finish(vec![sum.from_due, sum.from_call], Some(kept))
+        round.finish(vec![sum.from_due, sum.from_call], Some(sum.kept))
     }
 
     /// The waker's main function.
@@ -147,16 +138,17 @@ impl<B: Bell> Conductor<B> {
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
         while let Some(round) = member.next().await {
-            let mut called_late = 0;
+            let mut late = Lateness::new("wake-up");
+            let called_late = late.kept.called_late.insert(0);
             for (wake_up, calls) in (0..round.most()).zip(self.calls.iter().cycle()) {
                 let Some(ran) = round.sleep_until(round.due_ns(wake_up)).await? else { break };
-                called_late += u64::from(!ran.waited);
+                *called_late += u64::from(!ran.waited);
                 calls.make(&round);
             }
             if round.is_over() {
                 drop(end.take());
             }
-            member.finish(Tally { late: None, called_late });
+            member.finish(Some(late));
         }
         Ok(())
     }
