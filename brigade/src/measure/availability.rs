@@ -54,22 +54,17 @@ impl Capabilities {
         Ok(Self { cpus, no_io_uring, missing })
     }
 
-    /// Why a case cannot run here; `None` if it can.
-    pub fn missing_for(&self, case: &Case) -> Option<String> {
-        let Case { needs_cpus, needs_io_uring, program, .. } = case;
-        let no_ring = self.no_io_uring.as_ref().filter(|_| *needs_io_uring);
-        let cpus = self.cpus;
-        let few_cpus = (cpus < *needs_cpus)
-            .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"));
-        self.missing.get(program).or(no_ring).cloned().or(few_cpus)
-    }
-
     /// Divides cases into those that can run here and the others.
     pub fn divide<'a>(&self, cases: Vec<&'a Case>) -> (Vec<&'a Case>, Vec<Skipped>) {
         let mut possible = Vec::new();
         let mut skipped = Vec::new();
         for case in cases {
-            match self.missing_for(case) {
+            let Case { needs_cpus, needs_io_uring, program, .. } = case;
+            let no_ring = self.no_io_uring.as_ref().filter(|_| *needs_io_uring);
+            let cpus = self.cpus;
+            let few_cpus = (cpus < *needs_cpus)
+                .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"));
+            match self.missing.get(program).or(no_ring).cloned().or(few_cpus) {
                 None => possible.push(case),
                 Some(reason) => skipped.push(Skipped { case: case.name.clone(), reason }),
             }
