@@ -81,20 +81,17 @@ pub fn prebuilt(guests: &Path, name: &str) -> Option<PathBuf> {
 /// Why a tool cannot be used; `None` if it can. Its command runs in `folder`.
 fn trouble_with(tool: &Tool, folder: &Path) -> Option<String> {
     let name = tool.command.first()?;
-    let output = match process::ask(&tool.command, folder, LONGEST_ANSWER) {
-        Ok(output) if output.status.success() => output,
-        Ok(output) => {
-            let command = tool.command.join(" ");
-            return Some(recordable(&format!("{command} does not work: {}", output.reason())));
-        }
+    let printed = match process::ask(&tool.command, folder, LONGEST_ANSWER) {
+        Ok(printed) => printed,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Some(format!("{name} is not installed"));
         }
-        Err(error) => return Some(recordable(&format!("{name} cannot be run: {error}"))),
+        Err(error) => {
+            let command = tool.command.join(" ");
+            return Some(recordable(&format!("{command} does not work: {error}")));
+        }
     };
-    // Some tools print their version to standard error.
-    let printed = [output.stdout, output.stderr].concat();
-    let found = version_in(&String::from_utf8_lossy(&printed))?;
+    let found = version_in(&printed)?;
     let needed = tool.version.as_deref()?;
     (numbers(&found) < numbers(needed))
         .then(|| format!("{name} {found} is too old: {needed} or later is needed"))

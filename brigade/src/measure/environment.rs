@@ -153,8 +153,7 @@ impl Environment {
         let guests = manifest.guests.as_deref().unwrap_or(Path::new("."));
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
             let answer = process::ask(&tool.command, guests, LONGEST_ANSWER).ok();
-            let answer = answer.filter(|answer| answer.status.success());
-            let version = answer.map(|answer| recordable(&String::from_utf8_lossy(&answer.stdout)));
+            let version = answer.map(|answer| recordable(&answer));
             self.set(format!("software.tools.{}", tool.command.join(" ")), version);
         }
         for name in &manifest.measured_crates {

@@ -103,19 +103,24 @@ pub fn run(
     running.wait(Some(signals), guest)
 }
 
-/// The short output of a command in `folder`, such as a tool's version. If it does not end, because
-/// it waits for a network or was stopped, it is killed.
+/// The short output of a command in `folder`, such as a tool's version: some print it to standard
+/// error. If it does not end, because it waits for a network or was stopped, it is killed.
 ///
 /// # Errors
-/// If it cannot be started, and of kind `TimedOut` if it has not ended in time.
-pub fn ask(words: &[String], folder: &Path, patience: Duration) -> io::Result<Ended> {
+/// If it cannot be started, or fails; of kind `TimedOut` if it has not ended in time.
+pub fn ask(words: &[String], folder: &Path, patience: Duration) -> io::Result<String> {
     let (program, arguments) = words.split_first().ok_or(ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
     let ended = Running::start(&mut command, Some(patience))?.wait(None, None)?;
-    let error = || format!("it did not end in {} s", patience.as_secs());
-    let in_time = ended.cause == Cause::Itself;
-    in_time.then_some(ended).ok_or_else(|| io::Error::new(ErrorKind::TimedOut, error()))
+    if ended.cause != Cause::Itself {
+        let reason = format!("it did not end in {} s", patience.as_secs());
+        return Err(io::Error::new(ErrorKind::TimedOut, reason));
+    }
+    if !ended.status.success() {
+        return Err(io::Error::other(ended.reason()));
+    }
+    Ok(String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned())
 }
 
 /// A running process.
@@ -423,12 +428,11 @@ mod tests {
     fn a_tool_answers_or_is_killed() {
         let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
         let ask = |script| ask(&words(script), Path::new("/"), Duration::from_millis(300));
-        let answer = ask("echo 1.2; echo no home >&2; exit 3").unwrap();
-        assert_eq!((&*answer.stdout, &*answer.stderr), (&b"1.2\n"[..], &b"no home\n"[..]));
-        assert_eq!(answer.status.code(), Some(3));
-        assert!(ask("exec >&- 2>&-; sleep 0.05").unwrap().status.success());
+        assert_eq!(ask("echo 1.2; echo no home >&2").unwrap(), "1.2\nno home\n");
+        assert_eq!(ask("echo 1.2; echo no home >&2; exit 3").unwrap_err().to_string(), "no home");
+        assert_eq!(ask("exec >&- 2>&-; sleep 0.05").unwrap(), "");
         let answer = ask("yes | head -c 300000 >&2; printf end >&2").unwrap();
-        assert!(answer.stderr.ends_with(b"y\nend") && answer.stderr.len() < 200_000);
+        assert!(answer.ends_with("y\nend") && answer.len() < 200_000);
         for script in ["sleep 1000", "kill -STOP $$", "sleep 1000 & wait"] {
             assert_eq!(ask(script).unwrap_err().kind(), ErrorKind::TimedOut, "{script}");
         }
