@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
@@ -128,14 +127,12 @@ impl Manifest {
             .map_err(|error| UsageError(format!("--manifest: reading {name}: {error}")))?;
         let manifest =
             Self::parse(&text).map_err(|reason| UsageError(format!("{name}{reason}")))?;
-        // A command cannot run in the folder of an empty path.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = path.parent().unwrap_or(Path::new(""));
         let guests = folder.join(manifest.guests.as_deref().unwrap_or(Path::new(".")));
-        ensure!(
-            guests.is_dir(),
-            UsageError(format!("guests: '{}' is not a folder", guests.display()))
-        );
+        // A relative path of a program without a slash would be looked up in $PATH.
+        let guests = guests.canonicalize().map_err(|error| {
+            UsageError(format!("guests: looking for {}: {error}", guests.display()))
+        })?;
         Ok(Self { root: Some(folder.to_owned()), guests: Some(guests), ..manifest })
     }
 

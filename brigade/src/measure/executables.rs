@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
@@ -38,21 +39,20 @@ pub struct Executable {
     pub program: Program,
     /// Its name in `file`, which is a `brigade`; `None` if the file is the program.
     contained: Option<String>,
-    found: FileState,
+    found: (u64, SystemTime),
 }
 
-/// A file's device, inode, length and time of the last write. It tells before an invocation that a
-/// file was replaced: a run must not mix two builds.
-type FileState = (u64, u64, u64, i64, i64);
-
-fn state(path: &Path) -> io::Result<FileState> {
+/// A file's inode and the time of its last write. They show before an invocation that a file was
+/// replaced: a run must not mix two builds.
+fn state(path: &Path) -> io::Result<(u64, SystemTime)> {
     let file = path.metadata()?;
-    Ok((file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+    Ok((file.ino(), file.modified()?))
 }
 
 impl Executable {
     fn new(file: PathBuf, contained: Option<&str>, program: &Program) -> anyhow::Result<Self> {
-        let found = state(&file).with_context(|| format!("looking for {}", file.display()))?;
+        let looking = || format!("looking for {}: build it first", file.display());
+        let found = state(&file).with_context(looking)?;
         let contained = contained.map(str::to_owned);
         Ok(Self { file, program: program.clone(), contained, found })
     }
@@ -90,7 +90,8 @@ impl Executable {
 
 /// A file as a path that is valid in other processes.
 fn elsewhere(file: &Path) -> PathBuf {
-    fs::read_link(file).unwrap_or_else(|_| file.to_owned())
+    // The path of a deleted file, which cannot be found, is better than one of another file.
+    file.canonicalize().or_else(|_| fs::read_link(file)).unwrap_or_else(|_| file.to_owned())
 }
 
 /// The programs that can be started here, by name.
@@ -119,7 +120,7 @@ pub fn executables(
                 "program '{name}': brigade contains no program with this name; give its `path` or \
                  `build`"
             ))),
-            (Some(path), _) => (found(&guests.join(path), name)?, None),
+            (Some(path), _) => (guests.join(path), None),
             (None, Some(how)) => match built(guests, name, how, signals) {
                 Ok(file) => (file, None),
                 Err(error) if error.is::<Interrupted>() => return Err(error),
@@ -129,16 +130,11 @@ pub fn executables(
                 }
             },
         };
-        executables.insert(name.clone(), Executable::new(file, contained, program)?);
+        let executable = Executable::new(file, contained, program);
+        let executable = executable.with_context(|| format!("program '{name}'"))?;
+        executables.insert(name.clone(), executable);
     }
     Ok(executables)
-}
-
-/// The whole path of a program's file: a relative one without a slash would be looked up
-/// in $PATH.
-fn found(file: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    let looking = || format!("program '{name}': looking for {}: build it first", file.display());
-    file.canonicalize().with_context(looking)
 }
 
 /// The programs of `cases` in `build`: a `brigade`, or a folder with one or with separate binaries.
@@ -180,10 +176,9 @@ pub fn executables_in(
 /// [`Interrupted`], or the reason why it cannot be built.
 fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyhow::Result<PathBuf> {
     if let Some(file) = prebuilt(guests, name) {
-        return found(&file, name);
+        return Ok(file);
     }
-    let folder = guests.join(&how.folder).canonicalize();
-    let folder = folder.context("cannot be built: looking for its folder")?;
+    let folder = guests.join(&how.folder);
     let cache = user_cache().context("there is no folder to build it in: set XDG_CACHE_HOME")?;
     // Two copies of a guest do not overwrite each other's builds.
     let cache = cache.join(format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes())));
