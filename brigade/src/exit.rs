@@ -1,8 +1,7 @@
 //! Exit codes of `brigade`, and the errors that choose one.
 
-use harness::failure;
 pub use harness::failure::UsageError;
-use harness::limits::Refusal;
+use harness::failure::{self, Refusal};
 
 /// The exit codes of `brigade`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ impl Exit {
             Self::Interrupted
         } else if cause.is::<UsageError>() {
             Self::Usage
-        } else if cause.is::<failure::Unavailable>() || cause.is::<Refusal>() {
+        } else if cause.is::<Refusal>() {
             Self::Limit
         } else {
             Self::Failed

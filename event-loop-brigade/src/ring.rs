@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use harness::failure::{Unavailable, to_create};
+use harness::failure::{Refusal, to_create};
 use harness::limits::RING_ENTRIES;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fd;
@@ -36,7 +36,7 @@ impl Ring {
     /// Requests a read from each of `pairs`.
     ///
     /// # Errors
-    /// [`Unavailable`] if the kernel has no such ring; otherwise the kernel's.
+    /// [`Refusal`] if the kernel has no such ring; otherwise the kernel's.
     pub fn over(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
         let ring = open(kind)?;
         let quietly = match ring.params().is_feature_skip_cqe_on_success() {
@@ -100,7 +100,7 @@ fn is_passing(error: &io::Error) -> bool {
 /// A ring of this kind.
 ///
 /// # Errors
-/// [`Unavailable`], with the reason, if the kernel has none.
+/// [`Refusal`], with the reason, if the kernel has none.
 fn open(kind: Loop) -> anyhow::Result<IoUring> {
     let mut builder = IoUring::builder();
     let needs = match kind {
@@ -115,7 +115,7 @@ fn open(kind: Loop) -> anyhow::Result<IoUring> {
         _ => "Linux 5.1",
     };
     builder.build(RING_ENTRIES).map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Unavailable(format!(
+        Some(Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::ACCESS) => Refusal(format!(
             "--loop: cannot create an io_uring ring: {error}; this kind needs {needs}"
         ))
         .into(),

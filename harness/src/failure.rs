@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use nix::errno::Errno;
 
-use crate::limits::{Refusal, unreadable};
+pub use crate::limits::Refusal;
+use crate::limits::unreadable;
 
 /// Success.
 pub const DONE: u8 = 0;
@@ -25,11 +26,6 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
-
-/// The kernel, or a filter of its system calls, lacks something that a flag needs.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Unavailable(pub String);
 
 /// A resource ran out while tasks were created: a limit that could not be read
 /// before, or other processes used the rest.
@@ -76,7 +72,7 @@ pub fn of_channel(number: usize) -> impl FnOnce(io::Error) -> anyhow::Error {
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let code = if error.is::<UsageError>() {
         USAGE
-    } else if error.is::<Refusal>() || error.is::<Shortage>() || error.is::<Unavailable>() {
+    } else if error.is::<Refusal>() || error.is::<Shortage>() {
         LIMIT
     } else {
         FAILED
@@ -98,7 +94,7 @@ mod tests {
             assert_eq!(code(cause), ExitCode::from(LIMIT), "{cause}");
         }
         assert_eq!(code(Errno::EPERM), ExitCode::from(FAILED));
-        let unavailable = Unavailable("no such ring".into()).into();
-        assert_eq!(exit_code(&unavailable), ExitCode::from(LIMIT));
+        let refusal = Refusal("no such ring".into()).into();
+        assert_eq!(exit_code(&refusal), ExitCode::from(LIMIT));
     }
 }

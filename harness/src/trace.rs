@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control_groups::is_first_namespace;
 use crate::counters::Counters;
-use crate::failure::Unavailable;
+use crate::failure::Refusal;
 use crate::system_files::SystemFiles;
 use crate::{clock, cpus};
 
@@ -241,7 +241,7 @@ impl Recorder {
     /// thread and of the threads that it will create.
     ///
     /// # Errors
-    /// [`Unavailable`] where the kernel refuses both.
+    /// [`Refusal`] where the kernel refuses both.
     pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
         let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
         // Inside a container threads that are outside have the number of an idle CPU.
@@ -249,7 +249,7 @@ impl Recorder {
         let of_all = if sees_all { open(true).ok() } else { None };
         let whole_machine = of_all.is_some();
         let rings = of_all.map_or_else(|| open(false), Ok).map_err(|error| {
-            Unavailable(format!(
+            Refusal(format!(
                 "--trace: the kernel refuses to record switches: {error}. Set \
                  kernel.perf_event_paranoid to 2 or less, and let the container's seccomp profile \
                  allow perf_event_open"

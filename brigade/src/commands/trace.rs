@@ -4,7 +4,7 @@
 use std::{fs, slice};
 
 use anyhow::{Context as _, bail, ensure};
-use harness::failure::Unavailable;
+use harness::failure::Refusal;
 use harness::record::Record;
 use harness::trace::Trace;
 
@@ -42,7 +42,7 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     let mut session = Session::begin(&manifest)?;
     let (_, binaries, skipped) = session.build(vec![case])?;
     if let Some(Skipped { reason, .. }) = skipped.into_iter().next() {
-        return Err(Unavailable(reason).into());
+        return Err(Refusal(reason).into());
     }
     let (mut plain, mut traces, seconds) = (Vec::new(), Vec::new(), SECONDS.map(str::to_owned));
     for _ in 0..PAIRS {
@@ -69,7 +69,7 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
 /// The trace of a process of `case`.
 ///
 /// # Errors
-/// [`Unavailable`] if tracing is denied; if the process fails or records are lost.
+/// [`Refusal`] if tracing is denied; if the process fails or records are lost.
 fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Trace> {
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
@@ -93,7 +93,7 @@ fn run(job: &Job, signals: &mut Signals) -> anyhow::Result<Invocation> {
     let error = invocation.error.take().unwrap_or_default();
     match exit_after([&invocation]) {
         Exit::Done => Ok(invocation),
-        Exit::Limit => Err(Unavailable(error).into()),
+        Exit::Limit => Err(Refusal(error).into()),
         Exit::Usage => Err(UsageError(error).into()),
         _ => bail!("{}: {error}", job.case.name),
     }

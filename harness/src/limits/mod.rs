@@ -134,10 +134,11 @@ pub struct Line {
     pub command: Option<String>,
 }
 
-/// A limit refuses the request.
+/// A limit refuses the request; or the kernel, or a filter of its system calls, lacks something that
+/// a flag needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(String);
+pub struct Refusal(pub String);
 
 /// Checks `need` against `limits`.
 ///
