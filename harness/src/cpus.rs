@@ -1,5 +1,6 @@
 //! Sets of CPUs: lists in flags, and affinity masks.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,12 +25,10 @@ impl FromStr for CpuList {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut numbers = Vec::new();
         for part in text.split(',') {
-            for number in range(part)? {
-                if !numbers.contains(&number) {
-                    numbers.push(number);
-                }
-            }
+            numbers.extend(range(part)?);
         }
+        let mut seen = HashSet::new();
+        numbers.retain(|number| seen.insert(*number));
         Ok(Self(numbers))
     }
 }

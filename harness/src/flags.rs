@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, value_parser};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser as _};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum as _, value_parser};
 use serde_json::Value;
 
 use crate::cpus::CpuList;
@@ -175,9 +175,11 @@ pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Comm
     // The last description is the program's.
     command = own(Flags::augment_args(command).next_help_heading(None::<&str>));
     if let [default, ..] = spec.runtimes {
+        let values = spec.runtimes.iter().filter_map(RuntimeKind::to_possible_value);
+        let one_of = PossibleValuesParser::new(values)
+            .map(|name| RuntimeKind::from_str(&name, false).expect("one of the values"));
         command = command.mut_arg("runtime", |arg| {
-            let arg = arg.required(false).default_value(name(default));
-            arg.value_parser(RuntimeKind::one_of(spec.runtimes))
+            arg.required(false).default_value(name(default)).value_parser(one_of)
         });
     }
     if spec.count == Count::Swept {

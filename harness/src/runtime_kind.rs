@@ -1,9 +1,7 @@
 //! The runtimes that programs offer, and the flags that choose one.
 
-use clap::ValueEnum as _;
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::builder::RangedU64ValueParser;
 
-use crate::failure::UsageError;
 use crate::limits::Kind;
 
 /// Values of `--runtime`. Each program offers some of them, in its `Spec`.
@@ -51,13 +49,6 @@ impl RuntimeKind {
             _ => Kind::TokioPipe,
         }
     }
-
-    /// Parses one of the runtimes that a program offers.
-    pub(crate) fn one_of(offered: &[Self]) -> impl TypedValueParser<Value = Self> + use<> {
-        let values = offered.iter().filter_map(Self::to_possible_value);
-        PossibleValuesParser::new(values)
-            .map(|name| Self::from_str(&name, false).expect("one of the values"))
-    }
 }
 
 /// The flags of programs with several runtimes.
@@ -72,21 +63,4 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
-}
-
-impl RuntimeFlags {
-    /// The number of its workers, on this many CPUs.
-    ///
-    /// # Errors
-    /// [`UsageError`] for workers of a runtime without any.
-    pub(crate) fn threads(&self, cpus: usize) -> Result<u64, UsageError> {
-        match (self.runtime, self.workers) {
-            (RuntimeKind::Tokio, None) => Ok(cpus as u64),
-            (RuntimeKind::Tokio, Some(workers)) => Ok(workers as u64),
-            (_, None) => Ok(0),
-            (_, Some(workers)) => Err(UsageError(format!(
-                "--workers {workers}: this runtime has no workers; choose --runtime tokio"
-            ))),
-        }
-    }
 }

@@ -84,7 +84,15 @@ impl Spec {
     pub fn on(self, flags: RuntimeFlags, launch: &Launch<'_>) -> Result<Self, UsageError> {
         let spread =
             self.spread && matches!(flags.runtime, RuntimeKind::Threads | RuntimeKind::Tokio);
-        let threads = flags.threads(launch.cpus())?;
+        let threads = match (flags.runtime, flags.workers) {
+            (RuntimeKind::Tokio, workers) => workers.unwrap_or(launch.cpus()) as u64,
+            (_, None) => 0,
+            (_, Some(workers)) => {
+                return Err(UsageError(format!(
+                    "--workers {workers}: this runtime has no workers; choose --runtime tokio"
+                )));
+            }
+        };
         Ok(Self { spread, kind: flags.runtime.task(), threads, ..self })
     }
 

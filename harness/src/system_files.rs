@@ -132,8 +132,7 @@ pub fn recordable(text: &str) -> String {
 
 /// The value, in bytes, of a line such as `MemTotal:  16000 kB`.
 pub fn kib_field(text: &str, name: &str) -> Option<u64> {
-    let value = field(text, name)?;
-    let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    let kib: u64 = field(text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 

@@ -98,10 +98,8 @@ impl Shared {
                 libc::pthread_cond_init(self.changed.get(), condition.as_ptr()),
             ]
         };
-        match errors.into_iter().find(|error| *error != 0) {
-            None => Ok(()),
-            Some(error) => Err(io::Error::from_raw_os_error(error)),
-        }
+        let error = errors.into_iter().find(|error| *error != 0);
+        error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
     /// Calls `inside` with the mutex locked. Blocks for ever if a process died with it locked.
