@@ -131,7 +131,7 @@ pub fn described(
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
         let first = groups.clone().find(|group| chosen.contains(&group.name));
         let group = first.or_else(|| groups.next()).map(|group| group.name.clone());
-        let (program, parameters) = (case.program.clone(), case.parameters());
+        let (program, parameters) = (case.program.clone(), case.parameters.clone());
         CaseDetail { case: case.name.clone(), program, parameters, group }
     };
     RunDescription {

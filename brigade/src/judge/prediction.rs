@@ -43,18 +43,24 @@ impl Prediction {
         row: impl Fn(&str) -> Option<&'a Row>,
     ) -> Vec<Self> {
         let of_spec = |spec: &PredictionSpec| {
-            let cases = |line: &str| manifest.cases_of(line).unwrap_or_default().into_iter();
-            let row = |line: &str, at: usize| row(&cases(line).cycle().nth(at)?.name);
+            let rows = |line: &String| -> Vec<Option<&Row>> {
+                let cases = manifest.cases_of(line).unwrap_or_default();
+                cases.into_iter().map(|case| row(&case.name)).collect()
+            };
+            let [cases, ones, alones, threads] =
+                [&spec.case, &spec.one, &spec.alone, &spec.thread].map(rows);
+            let [waits, hops] = [&spec.wait, &spec.hop].map(|line| line.as_ref().map(rows));
+            let row = |rows: &Vec<Option<&'a Row>>, at| *rows.iter().cycle().nth(at)?;
             let one = |at| {
-                let [case, one] = [row(&spec.case, at)?, row(&spec.one, at)?];
-                let [alone, thread] = [row(&spec.alone, at)?, row(&spec.thread, at)?];
-                let wait = spec.wait.as_ref().map_or(Some(alone), |wait| row(wait, at))?;
+                let [case, one] = [row(&cases, at)?, row(&ones, at)?];
+                let [alone, thread] = [row(&alones, at)?, row(&threads, at)?];
+                let wait = waits.as_ref().map_or(Some(alone), |rows| row(rows, at))?;
                 // A server without such a ring makes no waits that cost one.
                 let waits = case.waits.or(spec.wait.is_none().then_some(0.0))?;
-                let hop = spec.hop.as_ref().map_or(Some(wait), |hop| row(hop, at))?;
+                let hop = hops.as_ref().map_or(Some(wait), |rows| row(rows, at))?;
                 Self::of(case, one, waits, [alone, thread, wait, hop])
             };
-            (0..cases(&spec.case).count()).filter_map(one).collect::<Vec<_>>()
+            (0..cases.len()).filter_map(one).collect::<Vec<_>>()
         };
         group.predictions.iter().flat_map(of_spec).collect()
     }

@@ -32,6 +32,10 @@ pub struct Case {
     pub placement: Placement,
     /// The other words of the command: a subcommand first.
     pub flags: Vec<String>,
+    /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
+    /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
+    /// included. Two cases of a program with the same parameters are the same.
+    pub parameters: BTreeMap<String, String>,
     /// The flags with which `brigade check` runs it.
     pub check: Vec<String>,
     /// Time-out of one invocation, in seconds.
@@ -104,6 +108,9 @@ impl Case {
         }
         let more = rules.iter().find_map(|rule| rule.flags.as_deref()).unwrap_or_default();
         flags.extend(words(more));
+        let mut parameters = parameters(flags.iter().map(String::as_str));
+        parameters.retain(|name, _| !EFFORT.contains(&&**name));
+        parameters.insert("placement".to_owned(), harness::flags::name(&placement));
         let check = rules.iter().find_map(|rule| rule.check.as_deref());
         let least_cpus = if placement == Placement::Spread { 2 } else { 1 };
         let needs_cpus = rules.iter().find_map(|rule| rule.needs_cpus).unwrap_or(1);
@@ -113,22 +120,13 @@ impl Case {
             program: program.to_owned(),
             placement,
             flags,
+            parameters,
             check: words(check.unwrap_or(CHECK)),
             timeout_seconds: timeout.unwrap_or(TIMEOUT_SECONDS),
             needs_cpus: needs_cpus.max(least_cpus),
             needs_io_uring: rules.iter().any(|rule| rule.needs_io_uring),
             kind: rules.iter().find_map(|rule| rule.kind),
         })
-    }
-
-    /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
-    /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
-    /// included. Two cases of a program with the same parameters are the same.
-    pub fn parameters(&self) -> BTreeMap<String, String> {
-        let mut parameters = parameters(self.flags.iter().map(String::as_str));
-        parameters.retain(|name, _| !EFFORT.contains(&&**name));
-        parameters.insert("placement".to_owned(), harness::flags::name(&self.placement));
-        parameters
     }
 }
 
@@ -209,7 +207,7 @@ mod tests {
             ("p --kind process --via spin", "p --kind process --via spin"),
         ] {
             assert_eq!(parsed(line).name, name);
-            assert_eq!(parsed(name).parameters(), parsed(line).parameters());
+            assert_eq!(parsed(name).parameters, parsed(line).parameters);
         }
         for line in ["--via pipe", "", "p --placement near", "p --placement"] {
             Case::parse(line, "", &[]).unwrap_err();
@@ -222,7 +220,7 @@ mod tests {
         assert_eq!((spin.needs_cpus, pipe.needs_cpus), (3, 2));
         assert_eq!((spin.kind, pipe.kind), (Some(TaskKind::Alone), None));
         assert_eq!(spin.flags, ["--via", "spin", "--max-time", "2"]);
-        assert_eq!(spin.parameters().len(), 2, "how long it measures is not part of a case");
+        assert_eq!(spin.parameters.len(), 2, "how long it measures is not part of a case");
     }
 
     #[test]
@@ -234,7 +232,7 @@ mod tests {
             ("subcommand", "creation"),
             ("via", "fork"),
         ];
-        let parameters = parsed("p creation --resident-mib 8 --self --via fork").parameters();
+        let parameters = parsed("p creation --resident-mib 8 --self --via fork").parameters;
         let found: Vec<_> = parameters.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(found, expected);
     }

@@ -197,7 +197,7 @@ impl Manifest {
                 {
                     return Err(format!("'{line}': a guest's tasks cannot be spread"));
                 }
-                let known = self.case_of(&case.program, &case.parameters());
+                let known = self.case_of(&case.program, &case.parameters);
                 let known = known.map(|known| known.name.clone());
                 let name = known.clone().unwrap_or_else(|| case.name.clone());
                 names.extend((!names.contains(&name)).then_some(name));
@@ -232,8 +232,10 @@ impl Manifest {
     /// # Errors
     /// If there is none.
     pub fn case(&self, line: &str) -> Result<&Case, String> {
-        let parsed = self.parsed(line).ok();
-        let found = parsed.and_then(|case| self.case_of(&case.program, &case.parameters()));
+        let parsed = || self.parsed(line).ok();
+        let found = self.cases.iter().find(|case| case.name == line);
+        let found = found
+            .or_else(|| parsed().and_then(|case| self.case_of(&case.program, &case.parameters)));
         found.ok_or_else(|| unknown("case", line))
     }
 
@@ -241,7 +243,7 @@ impl Manifest {
     pub fn case_of(&self, program: &str, parameters: &BTreeMap<String, String>) -> Option<&Case> {
         let parameters = canonical(parameters, &self.programs.get(program)?.defaults);
         let mut cases = self.cases.iter().filter(|case| case.program == program);
-        cases.find(|case| case.parameters() == parameters)
+        cases.find(|case| case.parameters == parameters)
     }
 
     /// The flags of every program, unless its case has them.
@@ -454,12 +456,12 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         for case in &suite.cases {
             assert!(seen.insert(&case.name), "{} is twice", case.name);
             assert_eq!(suite.case(&case.name).unwrap().name, case.name);
-            let found = suite.case_of(&case.program, &case.parameters()).unwrap();
+            let found = suite.case_of(&case.program, &case.parameters).unwrap();
             assert_eq!(found.name, case.name);
             // The program has these anyway.
             let whole = format!("{} {}", case.name, suite.program_of(case).defaults);
             let has_default =
-                case.parameters().len() < suite.parsed(&whole).unwrap().parameters().len();
+                case.parameters.len() < suite.parsed(&whole).unwrap().parameters.len();
             assert!(has_default || suite.case(&whole).is_ok(), "{whole}");
         }
         for group in &suite.groups {
