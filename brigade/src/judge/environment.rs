@@ -242,6 +242,10 @@ pub fn changes(run: &SavedRun) -> Vec<Difference> {
 
 /// The facts but limits that two processes inherited otherwise, or only one of them did.
 pub fn inherited_differently(was: &Record, now: &Record) -> Vec<Difference> {
+    // Nearly all processes of a run inherit the same.
+    if was.inherited == now.inherited {
+        return Vec::new();
+    }
     let mut found = differences(&was.inherited, &now.inherited);
     found.retain(|fact| is_inherited_by_figures(&fact.name));
     found
