@@ -5,24 +5,19 @@
 //! than their content (Boucher and Anderson, "Trojan Source", 2021). So control
 //! characters are escaped as in JSON, `\u001b`; escaped JSON stays JSON.
 
-use std::borrow::Cow;
-
 /// Escapes every control character in `text` except line feeds: for text of
 /// several lines.
-pub fn text(text: &str) -> Cow<'_, str> {
+pub fn text(text: &str) -> String {
     escaped(text, |c| acts(c) && c != '\n')
 }
 
 /// Escapes every control character in `text`, including line feeds: for a part
 /// of a line.
-pub fn line(text: &str) -> Cow<'_, str> {
+pub fn line(text: &str) -> String {
     escaped(text, acts)
 }
 
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
-        return Cow::Borrowed(text);
-    }
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if is_escaped(c) {
@@ -31,7 +26,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
             safe.push(c);
         }
     }
-    Cow::Owned(safe)
+    safe
 }
 
 /// Whether a character affects its neighbours or is invisible: controls, changes of direction, line

@@ -24,7 +24,7 @@ pub fn list(names: &[String], mut manifest: Manifest) -> anyhow::Result<Exit> {
             let (possible, rest) = Capabilities::detect(&manifest)?.divide(chosen);
             let possible = possible.iter().map(|case| format!("{}\n", case.name));
             let rest = rest.iter().map(|skip| format!("{}: skipped: {}\n", skip.case, skip.reason));
-            terminal::text(&possible.chain(rest).collect::<String>()).into_owned()
+            terminal::text(&possible.chain(rest).collect::<String>())
         }
         _ => {
             let pages: Vec<String> = chosen.iter().map(|case| page(&manifest, case)).collect();
@@ -41,7 +41,7 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
     let mut push = |name: &str, cases: usize, question: &str| {
         let seconds = format!("{:.0}", default_seconds(cases));
         let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];
-        table.push(cells.map(|cell| terminal::line(&cell).into_owned()).to_vec());
+        table.push(cells.map(|cell| terminal::line(&cell)).to_vec());
     };
     push("", default.len(), "What does concurrency cost on this machine?");
     for Group { name, question, cases, .. } in &manifest.groups {

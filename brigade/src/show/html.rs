@@ -67,7 +67,7 @@ pub fn html(report: &Report) -> String {
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         embedded(report)
     );
-    terminal::text(&page).into_owned()
+    terminal::text(&page)
 }
 
 /// A group's place on the page, its question, and what answers it.

@@ -55,7 +55,7 @@ pub fn text(page: &[Block]) -> String {
             Block::Code(code) => code.clone(),
         };
     }
-    terminal::text(&text.replace(NO_BREAK_SPACE, " ")).into_owned()
+    terminal::text(&text.replace(NO_BREAK_SPACE, " "))
 }
 
 /// A table of cells of text.
@@ -100,8 +100,7 @@ impl Table {
         let others: usize = widths[1..].iter().map(|width| width + 1).sum();
         let names = COLUMNS.saturating_sub(others).max(width(&self.headings[0]));
         widths[0] = widths[0].min(names);
-        let escaped =
-            |row: &Vec<String>| row.iter().map(|cell| terminal::line(cell).into()).collect();
+        let escaped = |row: &Vec<String>| row.iter().map(|cell| terminal::line(cell)).collect();
         let rows = iter::once(self.headings.clone()).chain(self.rows.iter().map(escaped));
         let text: String = rows.map(|row: Vec<String>| self.line(&row, &widths)).collect();
         text.replace(NO_BREAK_SPACE, " ")
