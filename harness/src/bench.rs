@@ -17,7 +17,6 @@ use crate::flags::Flags;
 use crate::laps::{Laps, Purpose};
 use crate::placement::Placement;
 use crate::progress::Progress;
-use crate::record::WorkRecord;
 use crate::samples::Measured;
 use crate::spec::Spec;
 use crate::state::{Findings, Shared};
@@ -79,13 +78,11 @@ impl Bench {
     /// thread, and so on a CPU of the placement.
     pub(crate) fn calibrate_work(&self) {
         let mut findings = self.findings();
-        let Findings { work: Some(work @ WorkRecord { units: 1.., .. }), calibration, .. } =
-            &mut *findings
-        else {
-            return;
-        };
-        calibration.look();
-        work.ns_per_unit = Some(calibration.ns_per_unit());
+        let Findings { work, calibration, .. } = &mut *findings;
+        if let Some(work) = work.as_mut().filter(|work| work.units > 0) {
+            calibration.look();
+            work.ns_per_unit = Some(calibration.ns_per_unit());
+        }
     }
 
     /// The numbers of the tasks, in the order of creation. Shows progress on a

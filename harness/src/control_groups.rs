@@ -91,10 +91,9 @@ fn mount_of<'a>(controller: Option<&str>, mounts: &'a str) -> Option<(&'a str, &
         let places = (mount.next()?, mount.next()?);
         let mut source = source.split(' ');
         let (kind, options) = (source.next()?, source.nth(1)?);
-        let fits = match kind {
-            "cgroup2" => controller.is_none(),
-            "cgroup" => controller.is_some_and(|controller| names(options, controller)),
-            _ => false,
+        let fits = match controller {
+            None => kind == "cgroup2",
+            Some(controller) => kind == "cgroup" && names(options, controller),
         };
         fits.then_some(places)
     })

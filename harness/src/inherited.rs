@@ -288,8 +288,7 @@ fn unbalanced(files: &SystemFiles, allowed: Option<&str>) -> Option<String> {
         texts.map(|text| text.trim().to_owned()).collect()
     };
     let balance = values("cpuset.sched_load_balance");
-    let partitions = values("cpuset.cpus.partition");
-    let partition = partitions.iter().find(|text| *text != "member");
+    let partition = values("cpuset.cpus.partition").into_iter().find(|text| text != "member");
     let all = (!balance.is_empty() && balance.iter().all(|text| text == "0"))
         || partition.is_some_and(|text| text == "isolated");
     let isolated = cpus::listed(&files.text("sys/devices/system/cpu/isolated").unwrap_or_default());

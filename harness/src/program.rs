@@ -378,10 +378,8 @@ pub fn print_coloured(text: &str) -> anyhow::Result<()> {
 /// Prints help and version to standard output, and clap's errors as one line.
 fn refuse_flags(program: Program, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        return match print_coloured(&error.render().ansi().to_string()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(program, &error),
-        };
+        let printed = print_coloured(&error.render().ansi().to_string());
+        return printed.map_or_else(|error| fail(program, &error), |()| ExitCode::SUCCESS);
     }
     warn(program, &format!("{} (try --help)", flags::reason(error)));
     failure::USAGE.into()

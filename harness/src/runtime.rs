@@ -170,10 +170,7 @@ fn try_threads(count: usize) -> io::Result<()> {
 /// # Errors
 /// If it failed or panicked.
 pub async fn outcome(task: JoinHandle<io::Result<()>>) -> Result<(), TaskError> {
-    match task.await {
-        Ok(result) => result.map_err(TaskError::Failed),
-        Err(error) => Err(panicked(error)),
-    }
+    task.await.map_err(panicked)?.map_err(TaskError::Failed)
 }
 
 /// The result of the task with this number.

@@ -50,10 +50,8 @@ pub fn end<S>(
 /// # Errors
 /// If it failed or panicked.
 pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskError> {
-    match thread.join() {
-        Ok(result) => result.map_err(TaskError::Failed),
-        Err(panic) => Err(TaskError::Panicked(panic_text(&*panic))),
-    }
+    let result = thread.join().map_err(|panic| TaskError::Panicked(panic_text(&*panic)))?;
+    result.map_err(TaskError::Failed)
 }
 
 /// Waits for the end of a [spawned](crate::process_stat::spawn) child.

@@ -109,13 +109,11 @@ impl Need {
     fn fits(&self, resource: Resource, available: u64) -> u64 {
         let need = |tasks| (Self { tasks, ..*self }).of(resource);
         let all_arenas = arenas();
-        match available.checked_sub(need(all_arenas)) {
-            Some(rest) => {
-                let more = rest.checked_div(self.per_task.of(resource));
-                all_arenas.saturating_add(more.unwrap_or(u64::MAX))
-            }
-            None => (0..all_arenas).rev().find(|tasks| need(*tasks) <= available).unwrap_or(0),
-        }
+        let Some(rest) = available.checked_sub(need(all_arenas)) else {
+            return (0..all_arenas).rev().find(|tasks| need(*tasks) <= available).unwrap_or(0);
+        };
+        let more = rest.checked_div(self.per_task.of(resource));
+        all_arenas.saturating_add(more.unwrap_or(u64::MAX))
     }
 }
 
@@ -185,9 +183,7 @@ pub fn unreadable() -> Option<String> {
 
 /// How many of the tasks of `need` fit on this machine.
 pub fn fitting(need: &Need) -> u64 {
-    let lines = need.lines(&in_force(&SystemFiles::live()), None);
-    let allows = lines.first().and_then(|line| line.allows);
-    allows.map_or(need.tasks, |fit| fit.min(need.tasks))
+    need.refused_by(&in_force(&SystemFiles::live())).map_or(need.tasks, |(_, allows)| allows)
 }
 
 /// How many tasks of a kind fit, and why.
