@@ -94,7 +94,8 @@ async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> 
     let mut tasks = Vec::with_capacity(callers);
     for number in bench.tasks_to_create() {
         let (start, started) = mpsc::channel(1);
-        let crossing = Crossing::open(via, number, work)?;
+        let own = (via == Via::Channel).then(|| Own::start(number, work)).transpose()?;
+        let crossing = Crossing { via, work, own };
         let caller = call(crossing, started, done.clone(), Arc::clone(&here));
         tasks.push(outcome(spawn(runtime, caller)));
         starts.push(start);
@@ -156,11 +157,11 @@ async fn call(
 }
 
 /// One caller's way to run calls.
-enum Crossing {
-    Inline(Work),
-    SpawnBlocking(Work),
-    BlockInPlace(Work),
-    Channel(Own),
+struct Crossing {
+    via: Via,
+    work: Work,
+    /// With [`Via::Channel`].
+    own: Option<Own>,
 }
 
 /// A dedicated thread for the calls of one caller.
@@ -170,6 +171,17 @@ struct Own {
     thread: JoinHandle<io::Result<()>>,
 }
 
+impl Own {
+    /// Starts the thread for the caller with this number.
+    fn start(number: usize, work: Work) -> anyhow::Result<Self> {
+        let (calls, called) = blocking::sync_channel(1);
+        let (returned, returns) = mpsc::channel(1);
+        let thread = thread::Builder::new().spawn(move || serve(&called, &returned, work));
+        let thread = thread.map_err(to_create(format_args!("the thread of task {number}")))?;
+        Ok(Self { calls, returns, thread })
+    }
+}
+
 /// The call, and the thread that it ran on.
 fn blocking_call(work: Work) -> ThreadId {
     work.perform();
@@ -177,45 +189,20 @@ fn blocking_call(work: Work) -> ThreadId {
 }
 
 impl Crossing {
-    /// Sets up the way for the caller with this number, which may need a
-    /// thread.
-    ///
-    /// # Errors
-    /// The kernel's, if it refuses the thread.
-    fn open(via: Via, number: usize, work: Work) -> anyhow::Result<Self> {
-        Ok(match via {
-            Via::Inline => Self::Inline(work),
-            Via::SpawnBlocking => Self::SpawnBlocking(work),
-            Via::BlockInPlace => Self::BlockInPlace(work),
-            Via::Channel => {
-                let (calls, called) = blocking::sync_channel(1);
-                let (returned, returns) = mpsc::channel(1);
-                let serve = move || serve(&called, &returned, work);
-                let thread = thread::Builder::new().spawn(serve);
-                let what = format_args!("the thread of task {number}");
-                let thread = thread.map_err(to_create(what))?;
-                Self::Channel(Own { calls, returns, thread })
-            }
-        })
-    }
-
     /// Makes a call and awaits it. Returns whether it ran on the calling thread.
     ///
     /// # Errors
     /// If the thread has ended.
     async fn call(&mut self) -> io::Result<bool> {
-        let caller = thread::current().id();
-        let called = match self {
-            Self::Inline(work) => blocking_call(*work),
-            Self::BlockInPlace(work) => block_in_place(|| blocking_call(*work)),
-            Self::SpawnBlocking(work) => {
-                let work = *work;
-                spawn_blocking(move || blocking_call(work)).await?
-            }
-            Self::Channel(own) => {
+        let (caller, work) = (thread::current().id(), self.work);
+        let called = match (&mut self.own, self.via) {
+            (Some(own), _) => {
                 own.calls.send(()).map_err(io::Error::other)?;
                 own.returns.recv().await.ok_or(ErrorKind::UnexpectedEof)?
             }
+            (None, Via::SpawnBlocking) => spawn_blocking(move || blocking_call(work)).await?,
+            (None, Via::BlockInPlace) => block_in_place(|| blocking_call(work)),
+            (None, _) => blocking_call(work),
         };
         Ok(called == caller)
     }
@@ -225,7 +212,7 @@ impl Crossing {
     /// # Errors
     /// If it failed.
     fn end(self) -> io::Result<()> {
-        let Self::Channel(Own { calls, thread, .. }) = self else { return Ok(()) };
+        let Some(Own { calls, thread, .. }) = self.own else { return Ok(()) };
         drop(calls);
         thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
