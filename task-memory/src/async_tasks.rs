@@ -18,8 +18,8 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
 
+use crate::Population;
 use crate::flags::{Flags, Waiting};
-use crate::population::Population;
 
 /// Longer than any sweep.
 const AN_HOUR: Duration = Duration::from_secs(3600);

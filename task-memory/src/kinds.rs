@@ -14,9 +14,9 @@ use harness::limits::RING_ENTRIES;
 use harness::{Channel, failure};
 use io_uring::IoUring;
 
+use crate::Population;
 use crate::async_tasks::{Tasks, Tokio};
 use crate::flags::{Flags, Subject};
-use crate::population::Population;
 use crate::processes::Processes;
 use crate::threads::{Threads, touch_stack};
 

@@ -10,7 +10,7 @@ use harness::process_stat::FAILED;
 use harness::threads::{outcome_of_process, root_cause};
 use nix::unistd::{ForkResult, Pid, close, fork, read, write};
 
-use crate::population::Population;
+use crate::Population;
 use crate::threads::touch_stack;
 
 pub struct Processes {

@@ -12,8 +12,8 @@ use corosensei::stack::DefaultStack;
 use harness::failure::to_create;
 use harness::threads::join;
 
+use crate::Population;
 use crate::flags::Flags;
-use crate::population::Population;
 
 /// Bytes that a call of [`touch_stack`] writes: less than a page, so that no page is skipped.
 const FRAME_BYTES: usize = 2048;
