@@ -1,7 +1,7 @@
 //! Creating stackful coroutines: each gets a newly mapped stack, which is unmapped at its end.
 
 use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use corosensei::{Coroutine, Yielder};
 use harness::limits::STACK_BYTES;
 use harness::{Bench, Measured, clock, failure};
 
@@ -30,10 +30,8 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     for lap in bench.side_laps(Measured::single("start", "start")) {
         for task in 0..tasks {
             let called = clock::now();
-            match self::task(task)?.resume(true) {
-                CoroutineResult::Return(started) => lap.sample(started.saturating_sub(called)),
-                CoroutineResult::Yield(()) => {}
-            }
+            let started = self::task(task)?.resume(true).as_return();
+            lap.sample(started.expect("it ends").saturating_sub(called));
         }
         lap.finish();
     }
