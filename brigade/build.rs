@@ -22,22 +22,22 @@ fn main() {
     let guests = format!("[{}]", sources(&here, Path::new("guests")));
     fs::write(out.join("guests.rs"), guests).expect("write the list of guests");
     fact("RUSTC", output(&env::var("RUSTC").expect("cargo sets it"), &["--version"]));
-    if env::var("PROFILE").as_deref() == Ok("release") {
-        // The folder of the profile is three above.
-        let profile = out.iter().rev().nth(3).and_then(|name| name.to_str()).unwrap_or("release");
-        fact("PROFILE", Some(profile.to_owned()));
-        fact("OPT_LEVEL", Some(setting(profile, "opt-level", "3")));
-        fact("CODEGEN_UNITS", Some(setting(profile, "codegen-units", "16")));
-        fact("LTO", Some(setting(profile, "lto", "false")));
-        let tree = ["tree", "--offline", "--locked", "--invert=tokio", "--depth=0"];
-        let shown = ["--edges=normal,no-proc-macro", "--format={f}"];
-        let cargo = env::var("CARGO").expect("cargo sets it");
-        fact("TOKIO", output(&cargo, &[&tree[..], &shown].concat()));
+    // The rest only in release builds: every new commit would otherwise rebuild what is only tested.
+    if env::var("PROFILE").as_deref() != Ok("release") {
+        return;
     }
-    // Only in release builds: every new commit would otherwise rebuild what is only tested. In a
-    // working tree other than this workspace's, the prefix is longer.
-    let prefix = output("git", &["rev-parse", "--show-prefix"]);
-    if env::var("PROFILE").as_deref() != Ok("release") || prefix.as_deref() != Some("brigade/") {
+    // The folder of the profile is three above.
+    let profile = out.iter().rev().nth(3).and_then(|name| name.to_str()).unwrap_or("release");
+    fact("PROFILE", Some(profile.to_owned()));
+    fact("OPT_LEVEL", Some(setting(profile, "opt-level", "3")));
+    fact("CODEGEN_UNITS", Some(setting(profile, "codegen-units", "16")));
+    fact("LTO", Some(setting(profile, "lto", "false")));
+    let tree = ["tree", "--offline", "--locked", "--invert=tokio", "--depth=0"];
+    let shown = ["--edges=normal,no-proc-macro", "--format={f}"];
+    let cargo = env::var("CARGO").expect("cargo sets it");
+    fact("TOKIO", output(&cargo, &[&tree[..], &shown].concat()));
+    // In a working tree other than this workspace's, the prefix is longer.
+    if output("git", &["rev-parse", "--show-prefix"]).as_deref() != Some("brigade/") {
         return;
     }
     let revision = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"];
