@@ -27,23 +27,6 @@ impl Exit {
         self as u8
     }
 
-    /// The "Exit codes" paragraph of a command's help.
-    pub fn help(codes: &[Self]) -> String {
-        let meanings = codes.iter().map(|exit| format!("{} {}", exit.code(), exit.meaning()));
-        format!("Exit codes: {}.", meanings.collect::<Vec<_>>().join(", "))
-    }
-
-    fn meaning(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "something failed",
-            Self::Usage => "wrong flags or manifest",
-            Self::Limit => "a limit stopped a program",
-            Self::Slower => "a case is slower, with --fail-on",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
     /// The exit code of an error; its root cause decides.
     pub fn of(error: &anyhow::Error) -> Self {
         let cause = error.root_cause();

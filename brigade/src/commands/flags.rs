@@ -24,7 +24,7 @@ use crate::store::results::{Folder, SavedRun};
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
 #[command(version = version(), args_conflicts_with_subcommands = true)]
-#[command(after_help = after(&["brigade", "measuring"], &[Exit::Limit]))]
+#[command(after_help = after(&["brigade", "measuring"]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// The subcommand.
@@ -42,7 +42,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure cases in rounds and save every record
-    #[command(after_help = after(&["run", "measuring"], &[Exit::Limit]))]
+    #[command(after_help = after(&["run", "measuring"]))]
     Run {
         /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
         #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
@@ -52,36 +52,36 @@ pub enum Command {
         flags: RunFlags,
     },
     /// Show a saved run
-    #[command(after_help = after(&["report"], &[]))]
+    #[command(after_help = after(&["report"]))]
     Report(ReportFlags),
     /// List groups or cases, or explain a case
-    #[command(after_help = after(&["list"], &[]))]
+    #[command(after_help = after(&["list"]))]
     List {
         /// Groups to list, or cases to explain
         #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
         names: Vec<String>,
     },
     /// Run every case for a few iterations and verify its record
-    #[command(hide = true, after_help = after(&["check", "measuring"], &[Exit::Limit]))]
+    #[command(hide = true, after_help = after(&["check", "measuring"]))]
     Check {
         /// Groups and cases to check [default: all]
         #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
         names: Vec<String>,
     },
     /// Predict how many tasks fit on this machine, and the limit that stops more
-    #[command(after_help = after(&["limits"], &[Exit::Limit]))]
+    #[command(after_help = after(&["limits"]))]
     Limits(LimitsFlags),
     /// Compare two builds, commands or sets of flags, or saved runs
-    #[command(after_help = after(&["compare", "measuring"], &[Exit::Limit, Exit::Slower]))]
+    #[command(after_help = after(&["compare", "measuring"]))]
     Compare(CompareFlags),
     /// Rank this machine among others, and list settings that change its speed
-    #[command(after_help = after(&["advise"], &[]))]
+    #[command(after_help = after(&["advise"]))]
     Advise(AdviseFlags),
     /// Estimate whether context switches matter to a program
-    #[command(after_help = after(&["impact"], &[]))]
+    #[command(after_help = after(&["impact"]))]
     Impact(ImpactFlags),
     /// Show where a hop's time goes
-    #[command(after_help = after(&["trace", "measuring"], &[Exit::Limit]))]
+    #[command(after_help = after(&["trace", "measuring"]))]
     Trace(TraceFlags),
 }
 
@@ -102,10 +102,14 @@ fn version() -> String {
 static HELP: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| toml::from_str(include_str!("help.toml")).expect("a table that is tested"));
 
-/// The help after the flags: paragraphs of `help.toml`, and exit codes that not every command has.
-fn after(paragraphs: &[&str], more: &[Exit]) -> String {
-    let codes = [&[Exit::Done, Exit::Failed, Exit::Usage], more, &[Exit::Interrupted]].concat();
-    let texts = paragraphs.iter().map(|name| HELP[*name].clone()).chain([Exit::help(&codes)]);
+/// The last paragraph of every help; see [`Exit`].
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 something failed, 2 wrong flags or manifest, \
+                          3 a limit stopped a program, 4 a case is slower (compare --fail-on), \
+                          130 interrupted.";
+
+/// The help after the flags: paragraphs of `help.toml`, and the exit codes.
+fn after(paragraphs: &[&str]) -> String {
+    let texts = paragraphs.iter().map(|name| &*HELP[*name]).chain([EXIT_CODES]);
     let programs = programs::names().collect::<Vec<_>>().join(", ");
     texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", &programs)
 }
