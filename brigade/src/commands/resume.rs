@@ -14,10 +14,10 @@ use crate::commands::session::{Series, Session};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences, is_inherited_by_figures};
-use crate::manifest::{Case, Manifest};
+use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
-use crate::store::results::{self, Environment, Folder, Repair, RunDescription, SavedRun};
+use crate::store::results::{self, Environment, Folder, Repair, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.
@@ -55,13 +55,18 @@ fn resumed(
         output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
         return Ok(exit_after(invocations));
     }
-    let cases = same_cases(manifest, description)?;
+    let case = |name: &String| {
+        let case = manifest.cases.iter().find(|case| case.name == *name);
+        case.with_context(|| format!("suite.toml has no case '{name}'; start a new run"))
+    };
+    let cases = description.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
+    let was = description.procedure.clone().unwrap_or_default();
+    same(&was.commands, &cases.iter().map(|case| command_of(manifest, case)).collect())?;
     session.live.draw(|| Reporter::alone(manifest, path).running(&saved));
     let (cases, binaries, skipped) = session.build(cases)?;
     if let Some(skipped) = skipped.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
-    let was = description.procedure.clone().unwrap_or_default();
     same(&was.binaries, &fingerprints(&binaries)?)?;
     same_environment(environment, &Environment::capture(manifest))?;
     folder.repair(repair)?;
@@ -74,18 +79,6 @@ fn resumed(
     }
     let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
     finish(manifest, session, full, &cases, series)
-}
-
-/// The cases of a run, if the manifest has not changed their commands.
-fn same_cases<'a>(manifest: &'a Manifest, run: &RunDescription) -> anyhow::Result<Vec<&'a Case>> {
-    let case = |name: &String| {
-        let case = manifest.cases.iter().find(|case| case.name == *name);
-        case.with_context(|| format!("suite.toml has no case '{name}'; start a new run"))
-    };
-    let cases = run.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
-    let now = cases.iter().map(|case| command_of(manifest, case)).collect();
-    same(&run.procedure.clone().unwrap_or_default().commands, &now)?;
-    Ok(cases)
 }
 
 /// Checks that each command, or each program's binary, is what it was when the run began.
