@@ -314,17 +314,14 @@ impl Folder {
     /// # Errors
     /// If they cannot be written.
     pub fn repair(&mut self, repair: Repair) -> anyhow::Result<()> {
-        let Repair { kept, cut, lacks_end } = repair;
-        let mut repair = || {
-            if cut > 0 {
-                self.records.set_len(kept as u64)?;
-            }
-            if lacks_end {
+        let mut repaired = || {
+            self.records.set_len(repair.kept as u64)?;
+            if repair.lacks_end {
                 self.records.write_all(b"\n")?;
             }
             self.records.sync_data()
         };
-        repair().with_context(|| format!("resuming {}", self.path.join(RECORDS).display()))
+        repaired().with_context(|| format!("resuming {}", self.path.join(RECORDS).display()))
     }
 
     /// Writes a value as a JSON file.
