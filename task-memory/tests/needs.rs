@@ -3,6 +3,7 @@
 
 use contract::control_group::ControlGroup;
 use contract::{Program, fits_here, skip};
+use harness::flags::name;
 use harness::limits::{self, Kind, Need, Resource};
 
 const PROGRAM: Program = Program {
@@ -26,7 +27,7 @@ fn resources(kind: Kind, tasks: u64) -> [f64; 6] {
         Kind::Tokio => (Kind::Tokio, "--waiting=channel"),
         other => (other, "--quiet"),
     };
-    let flags = [waiting, &format!("--kind={kind}"), &format!("--tasks={tasks}")];
+    let flags = [waiting, &format!("--kind={}", name(&kind)), &format!("--tasks={tasks}")];
     let mut run = PROGRAM.with(&flags).and(&["--until-refused", "--json", "--command", look]);
     if let Ok(group) = &group {
         run = run.from_shell(&group.entering());
@@ -34,7 +35,7 @@ fn resources(kind: Kind, tasks: u64) -> [f64; 6] {
     let run = run.run();
     let record = run.record();
     let reading = record.ledger.as_ref().and_then(|points| points.last()).expect("a reading");
-    assert_eq!((record.tasks, &reading.refused), (tasks, &None), "{kind}");
+    assert_eq!((record.tasks, &reading.refused), (tasks, &None), "{kind:?}");
     let seen = run.complaints();
     let seen = seen.iter().map(|line| line.trim().parse::<f64>().expect("a number"));
     let [files, children, maps, virtual_kib, threads, resident_kib] =
@@ -64,9 +65,9 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
     let slope = |figure: usize| (after[figure] - before[figure]) / (many - few) as f64;
     let [files, threads, maps, mapped, resident, charged] = [0, 1, 2, 3, 4, 5].map(slope);
     let of_start = 2.5 / (many - few) as f64;
-    assert!((files - needs(Resource::Files) as f64).abs() < of_start, "{kind}: {files} files");
-    assert_eq!(threads, needs(Resource::Threads) as f64, "{kind}: threads");
-    assert!((maps - needs(Resource::Maps) as f64).abs() < 0.05, "{kind}: {maps} maps");
+    assert!((files - needs(Resource::Files) as f64).abs() < of_start, "{kind:?}: {files} files");
+    assert_eq!(threads, needs(Resource::Threads) as f64, "{kind:?}: threads");
+    assert!((maps - needs(Resource::Maps) as f64).abs() < 0.05, "{kind:?}: {maps} maps");
     let address_space = needs(Resource::AddressSpace) as f64;
     let memory = needs(Resource::Memory) as f64;
     for (what, measured, most) in [
@@ -74,13 +75,13 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
         ("user memory", resident, memory * 1.1),
         ("memory", charged, memory * 1.1 + CHARGED_AHEAD_BYTES / (many - few) as f64),
     ] {
-        assert!(measured <= most + 64.0, "{kind}: {measured} bytes of {what}, not {most}");
+        assert!(measured <= most + 64.0, "{kind:?}: {measured} bytes of {what}, not {most}");
     }
     assert!(
         needs(Resource::Maps) == 0 || mapped >= address_space * 0.97,
-        "{kind}: {mapped} bytes mapped"
+        "{kind:?}: {mapped} bytes mapped"
     );
-    assert!(charged == 0.0 || charged >= memory / 3.0, "{kind}: {charged} bytes charged");
+    assert!(charged == 0.0 || charged >= memory / 3.0, "{kind:?}: {charged} bytes charged");
 }
 
 #[test]

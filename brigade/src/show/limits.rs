@@ -1,7 +1,7 @@
 //! The output of `brigade limits` as text at most 80 columns wide except for long commands, and its
 //! answer to "threads or async for so many connections?".
 
-use harness::flags::description;
+use harness::flags::{description, name};
 use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
@@ -87,7 +87,7 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
             fits => fits.unwrap_or(ABSENT.to_owned()),
         };
         let limit = forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit));
-        let mut cells = vec![forecast.kind.to_string(), fits, limit];
+        let mut cells = vec![name(&forecast.kind), fits, limit];
         if let Some((tasks, bytes)) = tasks.zip(forecast.memory_bytes) {
             let fits = match forecast.allows(tasks) {
                 false => "NO",
@@ -141,7 +141,7 @@ fn answer(tasks: u64, [threads, async_tasks]: &[Forecast; 2], pairs: &[Pair]) ->
         format!("{} {what} ({limit})", count(forecast.fits.unwrap_or(0)))
     };
     if !async_tasks.allows(tasks) {
-        let (most, kind) = (most(async_tasks, "async tasks"), async_tasks.kind);
+        let (most, kind) = (most(async_tasks, "async tasks"), name(&async_tasks.kind));
         return format!(
             "Neither fits yet: at most {most}. brigade limits --kind {kind} --tasks {tasks} \
              prints how to raise it."

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use clap::ValueEnum as _;
+use harness::flags::name;
 use harness::limits::Kind;
 use serde_json::Value;
 
@@ -22,9 +23,9 @@ fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
 #[test]
 fn every_kind_has_a_line_and_a_page() {
     let lines = limits(&[]);
-    for kind in Kind::value_variants() {
+    for kind in Kind::value_variants().iter().map(name) {
         assert_eq!(lines.0.matches(&format!("\n{kind} ")).count(), 1, "{kind}: {lines:?}");
-        let (text, complaints, code) = limits(&["--kind", &kind.to_string()]);
+        let (text, complaints, code) = limits(&["--kind", &kind]);
         assert_eq!((complaints.as_str(), code), ("", Some(0)), "{kind}");
         assert_eq!(text.matches("\n> ").count(), 1, "one limit is first: {text}");
         for line in text.lines().chain(lines.0.lines()).filter(|line| !line.starts_with("    ")) {

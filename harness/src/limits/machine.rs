@@ -319,8 +319,7 @@ impl<'a> Machine<'a> {
             (real_user(&status) == self.user).then_some(threads)
         });
         let in_use = if exempt.is_some() { 0 } else { threads.sum() };
-        let names = ["RLIMIT_NPROC", "Max processes"];
-        Limit { exempt, ..self.rlimit(Threads, names, Ok(in_use)) }
+        Limit { exempt, ..self.rlimit(Threads, ["RLIMIT_NPROC", "Max processes"], Ok(in_use)) }
     }
 
     /// Whether this is at least that version of Linux, if it is known.

@@ -2,7 +2,6 @@
 //! `task-memory` measure each of them from outside, on many tasks.
 
 use std::array;
-use std::fmt;
 use std::ops::Add;
 
 use clap::ValueEnum;
@@ -11,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::{RESOURCES, Resource};
 use crate::system_files::{page_size, system_constant};
-use crate::words::name;
 
 use Resource::{
     AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
@@ -246,11 +244,5 @@ impl Kind {
     /// Whether each task has a stack of a size that the program chooses.
     pub fn has_sized_stack(self) -> bool {
         self == Self::Coroutine || self.row()[0].is_thread()
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&name(self))
     }
 }
