@@ -99,8 +99,7 @@ impl Bench {
 
     /// The brigade's tracer. It adds marked laps after the measured ones.
     pub(crate) fn tracer(&self) -> Arc<Tracer> {
-        let tracer = self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks())));
-        Arc::clone(tracer)
+        self.shared.tracer.get_or_init(|| Arc::new(Tracer::new(self.tasks()))).clone()
     }
 
     /// The station of a task. Stations add traced laps after the measured ones.

@@ -256,9 +256,8 @@ fn signals(mask: &str) -> String {
     let mask = u64::from_str_radix(mask, 16).unwrap_or(0);
     let is_set =
         |number: &i32| mask >> (number - 1) & 1 == 1 && ![libc::SIGPIPE, 32, 33].contains(number);
-    let name = |number: i32| match Signal::try_from(number) {
-        Ok(signal) => signal.as_str().to_owned(),
-        Err(_) => number.to_string(),
+    let name = |number: i32| {
+        Signal::try_from(number).map_or_else(|_| number.to_string(), |signal| signal.to_string())
     };
     joined((1..=64).filter(is_set).map(name)).unwrap_or_else(|| "none".to_owned())
 }

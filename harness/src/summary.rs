@@ -128,9 +128,8 @@ fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
         format!(": {user} user, {system} kernel, {rest} {what}")
     });
     let wall = duration(wall.unwrap_or(user + system));
-    let line = format!("per {}: {wall}{}\n", principal.operation, parts.unwrap_or_default());
-    match cpu.uncounted_ns_per_operation {
-        Some(ns) => format!("{line}  and {} in the kernel after the join\n", duration(ns)),
-        None => line,
-    }
+    let uncounted = cpu.uncounted_ns_per_operation.map(duration);
+    let uncounted = uncounted.map(|ns| format!("  and {ns} in the kernel after the join\n"));
+    let [parts, uncounted] = [parts, uncounted].map(Option::unwrap_or_default);
+    format!("per {}: {wall}{parts}\n{uncounted}", principal.operation)
 }
