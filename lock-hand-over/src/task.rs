@@ -137,11 +137,19 @@ pub struct Tally {
     pub late: Option<Lateness>,
 }
 
-/// One task.
+/// One task. Each piece of its work uses the result of the one before it; otherwise the processor
+/// does a third of 100 units before it has the lock.
 pub struct Task<L> {
     number: usize,
     is_thread: bool,
-    work: Work,
+    /// Units of work with the lock held.
+    inside: u64,
+    /// Units after its release.
+    outside: u64,
+    /// Memory that takes a page fault with the lock held.
+    page: Option<Box<Page>>,
+    /// 0, hidden from the compiler.
+    none: u64,
     shared: Arc<Shared<L>>,
 }
 
@@ -149,13 +157,9 @@ impl<L: Lock> Task<L> {
     /// The task with this number.
     pub fn new(number: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
         let Flags { inside, outside, hold_fault, .. } = *flags;
-        let page = hold_fault.then(Page::new);
-        Self {
-            number,
-            is_thread: flags.runtime.runtime == RuntimeKind::Threads,
-            work: Work { inside, outside, page, none: black_box(0) },
-            shared: Arc::clone(shared),
-        }
+        let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+        let (page, none, shared) = (hold_fault.then(Page::new), black_box(0), Arc::clone(shared));
+        Self { number, is_thread, inside, outside, page, none, shared }
     }
 
     /// The task's main function, until the run is over.
@@ -176,7 +180,7 @@ impl<L: Lock> Task<L> {
 
     /// A closed loop, in which each hold is noted for a trace or iterations are timed.
     async fn compete<const TRACED: bool>(&self, round: &Round) -> io::Result<Tally> {
-        let (shared, work) = (&*self.shared, &self.work);
+        let shared = &*self.shared;
         self.wait_until(round, round.begin_ns).await?;
         let inside = |turns: &mut Turns| {
             shared.enter(|before| {
@@ -184,7 +188,7 @@ impl<L: Lock> Task<L> {
                 if TRACED {
                     shared.note_holder(round, self.number);
                 }
-                turns.computed = work.inside(turns.computed ^ before);
+                turns.computed = self.work_inside(turns.computed ^ before);
                 if TRACED {
                     shared.note_holder(round, self.number);
                 }
@@ -198,7 +202,7 @@ impl<L: Lock> Task<L> {
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
                 shared.record_block(round, turns.block_ns);
             }
-            turns.computed = work.outside(turns.computed);
+            turns.computed = self.work_outside(turns.computed);
             !round.is_over()
         };
         let acquired = shared.lock().repeat(inside, outside).await.made;
@@ -207,14 +211,14 @@ impl<L: Lock> Task<L> {
 
     /// An open loop.
     async fn keep_pace(&self, round: &Round) -> io::Result<Tally> {
-        let (work, mut acquired, mut computed) = (&self.work, 0, 0);
+        let (mut acquired, mut computed) = (0, 0);
         let mut late = Lateness::new("acquisition");
         for number in round.of_task(self.number) {
             let due_ns = round.due_ns(number);
             let Some(ran) = self.wait_until(round, due_ns).await? else { break };
             let inside = |before| {
                 let held_ns = clock::now();
-                computed = work.inside(computed ^ before);
+                computed = self.work_inside(computed ^ before);
                 held_ns
             };
             let held_ns = self.shared.lock().hold(|| self.shared.enter(inside)).await;
@@ -222,7 +226,7 @@ impl<L: Lock> Task<L> {
             late.kept.missed += u64::from(!ran.waited);
             late.from_due.add(held_ns - due_ns);
             late.from_call.add(held_ns - ran.at_ns);
-            computed = work.outside(computed);
+            computed = self.work_outside(computed);
         }
         Ok(Tally { acquired, late: Some(late) })
     }
@@ -235,34 +239,19 @@ impl<L: Lock> Task<L> {
         let yielded = |_| tokio::task::yield_now().map(Ok);
         round.wait_until(due_ns, yielded).await
     }
-}
 
-/// The work of a task. Each piece uses the result of the one before it; otherwise the processor
-/// does a third of 100 units before it has the lock.
-struct Work {
-    /// Units with the lock held.
-    inside: u64,
-    /// Units after its release.
-    outside: u64,
-    /// Memory that takes a page fault with the lock held.
-    page: Option<Box<Page>>,
-    /// 0, hidden from the compiler.
-    none: u64,
-}
-
-impl Work {
-    /// With the lock held.
+    /// Works with the lock held.
     #[inline]
-    fn inside(&self, computed: u64) -> u64 {
+    fn work_inside(&self, computed: u64) -> u64 {
         if let Some(page) = &self.page {
             page.touch();
         }
         self.spend(self.inside, computed)
     }
 
-    /// After its release.
+    /// Works after its release.
     #[inline]
-    fn outside(&self, computed: u64) -> u64 {
+    fn work_outside(&self, computed: u64) -> u64 {
         if let Some(page) = &self.page {
             page.discard();
         }
