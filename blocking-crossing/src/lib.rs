@@ -115,8 +115,7 @@ async fn drive(
     via: Via,
 ) -> anyhow::Result<()> {
     let operations = starts.len() as u64 * CALLS;
-    let measured =
-        Measured { operations, covers_tasks: true, ..Measured::single("iteration", "call") };
+    let measured = Measured::per_task("iteration", "call", operations as usize);
     // Those that run on their caller's thread.
     let expected = if matches!(via, Via::Inline | Via::BlockInPlace) { operations } else { 0 };
     for lap in bench.laps(&[measured]) {

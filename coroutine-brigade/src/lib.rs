@@ -115,10 +115,8 @@ fn pass(line: &mut [Relay], mut token: usize) -> anyhow::Result<usize> {
 fn end(line: &mut [Relay]) -> anyhow::Result<()> {
     for (task, coroutine) in line.iter_mut().enumerate() {
         // If it has ended already, that was reported.
-        if !coroutine.done() {
-            let ended = coroutine.resume(None);
-            ensure!(matches!(ended, CoroutineResult::Return(())), "task {task} did not end");
-        }
+        let has_ended = coroutine.done() || coroutine.resume(None).as_return().is_some();
+        ensure!(has_ended, "task {task} did not end");
     }
     Ok(())
 }
