@@ -1,7 +1,6 @@
 //! The command line, and its completion by a shell: `source <(COMPLETE=bash brigade)`.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -348,12 +347,7 @@ pub fn explain(error: &clap::Error) -> anyhow::Result<Exit> {
     {
         bail!(UsageError(format!("'{name}' is a group: brigade run {name}")));
     }
-    let named = env::args().nth(1).unwrap_or_default();
-    let help = match Cli::command().find_subcommand(&named) {
-        Some(_) => format!("brigade {named} --help"),
-        None => "brigade --help".to_owned(),
-    };
-    bail!(UsageError(format!("{} (try '{help}')", harness::flags::reason(error))))
+    bail!(UsageError(format!("{} (try --help)", harness::flags::reason(error))))
 }
 
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
