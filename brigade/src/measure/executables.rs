@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -208,22 +207,20 @@ fn user_cache() -> Option<PathBuf> {
 pub fn unpacked_guests() -> Option<PathBuf> {
     let all: Vec<&[u8]> =
         GUESTS.iter().flat_map(|(path, source)| [path.as_bytes(), source]).collect();
-    let folder = user_cache()?.join(format!("sources-{:08x}", crc32fast::hash(&all.concat())));
-    let unpack = |(path, source): &(&str, &[u8])| {
-        let file = folder.join(path);
-        if fs::read(&file).is_ok_and(|found| found == *source) {
-            return Ok(());
+    let cache = user_cache()?;
+    let folder = cache.join(format!("sources-{:08x}", crc32fast::hash(&all.concat())));
+    if !folder.is_dir() {
+        fs::create_dir_all(&cache).ok()?;
+        let new = tempfile::tempdir_in(&cache).ok()?;
+        for (path, source) in GUESTS {
+            let file = new.path().join(path);
+            fs::create_dir_all(file.parent()?).ok()?;
+            fs::write(file, source).ok()?;
         }
-        let parent = file.parent().unwrap_or(&folder);
-        fs::create_dir_all(parent)?;
-        // Another brigade may be building.
-        let mut new = tempfile::NamedTempFile::new_in(parent)?;
-        new.write_all(source)?;
-        new.persist(&file)?;
-        Ok::<_, io::Error>(())
-    };
-    GUESTS.iter().try_for_each(unpack).ok()?;
-    Some(folder.join("guests"))
+        // It fails if another brigade has just done the same.
+        let _ = fs::rename(new.path(), &folder);
+    }
+    folder.is_dir().then(|| folder.join("guests"))
 }
 
 /// The fingerprint of each program's binary: its length in bytes and its CRC-32. A resumed run must
