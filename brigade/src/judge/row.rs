@@ -533,37 +533,30 @@ pub struct MemoryPart {
     pub bytes_per_task: Estimate,
 }
 
-/// Reads a figure of a point, in bytes.
-type Figure = fn(&LedgerPoint) -> Option<u64>;
+/// Bytes per task in one sweep.
+type PerTask = fn(&[LedgerPoint]) -> Option<f64>;
 
-/// The parts of a task's memory; each byte is in one part only.
-const PARTS: [(&str, Figure); 4] = [
-    ("user memory", |point| point.proportional_bytes),
-    ("page tables", |point| point.page_table_bytes),
-    ("kernel stacks", |point| point.kernel_stack_bytes),
-    ("slab", |point| point.unreclaimable_slab_bytes),
+/// The memory of a task: four parts, each byte in one of them only, their sum, the drop in available
+/// memory, and the difference of the two.
+const MEMORY_PARTS: [(&str, PerTask); 7] = [
+    ("user memory", |points| slope_of(points, |point| point.proportional_bytes)),
+    ("page tables", |points| slope_of(points, |point| point.page_table_bytes)),
+    ("kernel stacks", |points| slope_of(points, |point| point.kernel_stack_bytes)),
+    ("slab", |points| slope_of(points, |point| point.unreclaimable_slab_bytes)),
+    ("= sum", sum),
+    ("unexplained", |points| Some(drop_of_available(points)? - sum(points)?)),
+    ("= drop of available", drop_of_available),
 ];
 
-/// The memory of a task in these processes, each of which swept the number of tasks: the parts,
-/// their sum, the drop in available memory, the difference of the two, and other views of the same
-/// bytes. Empty without sweeps.
+/// The memory of a task in these processes, each of which swept the number of tasks. Empty without
+/// sweeps.
 pub fn memory(used: &[Used]) -> Vec<MemoryPart> {
-    let sweeps: Vec<&[LedgerPoint]> =
-        used.iter().filter_map(|process| process.record.ledger.as_deref()).collect();
-    let mut parts = Vec::new();
-    let mut add = |name: &str, slope: &dyn Fn(&[LedgerPoint]) -> Option<f64>| {
-        let slopes: Vec<f64> = sweeps.iter().filter_map(|points| slope(points)).collect();
-        let part = |bytes_per_task| MemoryPart { name: name.to_owned(), bytes_per_task };
-        parts.extend(Estimate::of(&slopes).map(part));
+    let part = |(name, per_task): (&str, PerTask)| {
+        let sweeps = used.iter().filter_map(|process| process.record.ledger.as_deref());
+        let bytes_per_task = Estimate::of(&sweeps.filter_map(per_task).collect::<Vec<_>>())?;
+        Some(MemoryPart { name: name.to_owned(), bytes_per_task })
     };
-    let drop = |points: &[LedgerPoint]| Some(-bytes(points, available)?);
-    for (name, figure) in PARTS {
-        add(name, &|points| bytes(points, figure));
-    }
-    add("= sum", &sum);
-    add("unexplained", &|points| Some(drop(points)? - sum(points)?));
-    add("= drop of available", &drop);
-    parts
+    MEMORY_PARTS.into_iter().filter_map(part).collect()
 }
 
 /// The memory of a task in one sweep, all parts together, in bytes; `None` if a
@@ -573,21 +566,20 @@ pub fn per_task(points: &[LedgerPoint]) -> Option<f64> {
 }
 
 fn sum(points: &[LedgerPoint]) -> Option<f64> {
-    PARTS.into_iter().map(|(_, figure)| bytes(points, figure)).sum()
+    MEMORY_PARTS[..4].iter().map(|(_, per_task)| per_task(points)).sum()
 }
 
-/// Available memory: `MemAvailable` plus the free pages on per-CPU lists, which
-/// it omits and from which a process allocates first.
-fn available(point: &LedgerPoint) -> Option<u64> {
-    Some(point.available_bytes? + point.listed_free_bytes?)
+/// Available memory is `MemAvailable` plus the free pages on per-CPU lists, which it omits and from
+/// which a process allocates first.
+fn drop_of_available(points: &[LedgerPoint]) -> Option<f64> {
+    Some(-slope_of(points, |point| Some(point.available_bytes? + point.listed_free_bytes?))?)
 }
 
 /// The slope of a figure over the number of tasks, in bytes per task; `None` if
 /// a point lacks it.
-fn bytes(points: &[LedgerPoint], figure: Figure) -> Option<f64> {
-    let points: Option<Vec<_>> =
-        points.iter().map(|point| Some((point.tasks as f64, figure(point)? as f64))).collect();
-    slope(&points?)
+fn slope_of(points: &[LedgerPoint], bytes: fn(&LedgerPoint) -> Option<u64>) -> Option<f64> {
+    let point = |point: &LedgerPoint| Some((point.tasks as f64, bytes(point)? as f64));
+    slope(&points.iter().map(point).collect::<Option<Vec<_>>>()?)
 }
 
 #[cfg(test)]
