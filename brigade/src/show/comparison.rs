@@ -2,12 +2,11 @@
 
 use harness::flags::name;
 
-use super::page::{ABSENT, Block, NO_BREAK_SPACE, Table};
-use super::quantity::{figure, percent, small_share, three_digits};
+use super::page::{Block, NO_BREAK_SPACE, Table};
+use super::quantity::{figure, percent, small_share, three_digits, with_ends};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
 use crate::judge::environment::by_kind;
 use crate::judge::row::{ProcessOutcome, Row};
-use crate::judge::statistics::{Estimate, Interval};
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -73,19 +72,12 @@ fn table(comparison: &Comparison) -> Table {
     cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
     for case in cases {
         let [baseline, candidate] = case.rows.each_ref().map(figure);
-        let verdict = name(&case.verdict);
+        // Such as `1.051 [1.012, 1.093]`.
+        let ratio = with_ends(&thousandths(case.ratio.value), &case.ratio, thousandths);
         let label = case.rows[0].label.clone();
-        table.push(vec![label, baseline, candidate, ratio(&case.ratio), verdict]);
+        table.push(vec![label, baseline, candidate, ratio, name(&case.verdict)]);
     }
     table
-}
-
-/// A ratio and its interval, such as `1.051 [1.012, 1.093]`.
-fn ratio(ratio: &Estimate) -> String {
-    let interval = ratio.interval.map_or(ABSENT.to_owned(), |Interval { low, high }| {
-        format!("{},{NO_BREAK_SPACE}{}", thousandths(low), thousandths(high))
-    });
-    format!("{}{NO_BREAK_SPACE}[{interval}]", thousandths(ratio.value))
 }
 
 /// A ratio with three decimals near 1, where they matter.

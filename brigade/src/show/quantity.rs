@@ -61,14 +61,18 @@ pub fn brief(value: f64) -> String {
 /// An estimate with its interval in the same unit, such as `1.79 µs [1.77, 1.81]`.
 pub fn estimate(estimate: &Estimate, quantity: Quantity) -> String {
     let unit = Unit::of(estimate.value, quantity);
-    let (value, show): (_, &dyn Fn(f64) -> String) = match quantity {
-        Quantity::Ratio => (times(estimate.value), &factor),
-        _ => (shown(estimate.value, quantity), &|end| unit.show(end)),
-    };
+    match quantity {
+        Quantity::Ratio => with_ends(&times(estimate.value), estimate, factor),
+        _ => with_ends(&shown(estimate.value, quantity), estimate, |end| unit.show(end)),
+    }
+}
+
+/// A figure with its interval.
+pub fn with_ends(figure: &str, estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
     let ends = estimate.interval.map_or(ABSENT.to_owned(), |ends| {
         format!("{},{NO_BREAK_SPACE}{}", show(ends.low), show(ends.high))
     });
-    format!("{value}{NO_BREAK_SPACE}[{ends}]")
+    format!("{figure}{NO_BREAK_SPACE}[{ends}]")
 }
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.

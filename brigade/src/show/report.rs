@@ -2,7 +2,7 @@
 
 use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table};
-use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits};
+use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits, with_ends};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::Prediction;
@@ -145,8 +145,7 @@ fn predictions(group: &Group) -> Table {
     let mut table = Table::of("prediction from hops|measured [95 %]|predicted [95 %]|off by|>n");
     for Prediction { case, measured, predicted, ratio } in &group.predictions {
         let off = |ratio: f64| percent(ratio - 1.0);
-        let ends = ratio.interval.map(|ends| format!("[{}, {}]", off(ends.low), off(ends.high)));
-        let off = format!("{} {}", off(ratio.value), ends.unwrap_or(ABSENT.to_owned()));
+        let off = with_ends(&off(ratio.value), ratio, off);
         let [measured, predicted] =
             [measured, predicted].map(|figure| estimate(figure, Quantity::Nanoseconds));
         table.push(vec![case.clone(), measured, predicted, off, ratio.count.to_string()]);
