@@ -18,6 +18,7 @@ use crate::commands::report::{label_here, report_of, reports_here};
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Impact, Prices, SwitchCost, SwitchKind, Used};
 use crate::judge::report::Report;
+use crate::judge::row::{idle_entries, interrupts};
 use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::show;
@@ -49,14 +50,11 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     };
     let (ended_ns, after, switches_after) = counted();
     let seen = after.since(&before, None, 1.0);
-    let interrupts = seen.reschedules_per_operation.zip(seen.calls_per_operation);
     let used = Used {
         wall_ns: ended_ns - began_ns,
         at_once: used.at_once.min(cpus.len() as u64),
-        idle_entries: seen
-            .idle_states
-            .map(|states| states.iter().map(|state| state.entries_per_operation).sum()),
-        interrupts: interrupts.map(|(reschedules, calls)| reschedules + calls),
+        idle_entries: idle_entries(&seen),
+        interrupts: interrupts(&seen),
         switches_of_all: switches_after.saturating_sub(switches_before) as f64,
         ..used
     };

@@ -88,8 +88,7 @@ impl Environment {
 
     /// The model, such as `AMD EPYC family 25 model 17`.
     fn cpu(&self) -> String {
-        let [family, number] = ["family", "model_number"].map(|field| format!("processor.{field}"));
-        let known = self.get(&family).zip(self.get(&number));
+        let known = self.get("processor.family").zip(self.get("processor.model_number"));
         let known = known.map(|(family, number)| format!(" family {family} model {number}"));
         self.model().to_owned() + &known.unwrap_or_default()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Quantity, Row};
+use super::row::{Quantity, Row, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
 use crate::manifest::{Group, Manifest};
 
@@ -52,17 +52,13 @@ pub struct LoadAdvice {
 }
 
 impl Loads {
-    /// The table of a group; `row` finds the row of a case. `None` if the run has none of its cases.
-    pub fn of<'a>(
-        manifest: &Manifest,
-        group: &Group,
-        row: impl Fn(&str) -> Option<&'a Row>,
-    ) -> Option<Self> {
+    /// The table of a group. `None` if the run with these rows has none of its cases.
+    pub fn of(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Option<Self> {
         let mut choices = Vec::new();
         let lines = group.lines.iter().zip('A'..).filter_map(|(line, letter)| {
             let cases = manifest.cases_of(&line.case).unwrap_or_default();
             let cases: Vec<String> = cases.into_iter().map(|case| case.name.clone()).collect();
-            let rows: Vec<Option<&Row>> = cases.iter().map(|case| row(case)).collect();
+            let rows: Vec<Option<&Row>> = cases.iter().map(|case| row_of(rows, case)).collect();
             let figures: Vec<_> = rows.iter().map(|row| row.and_then(|row| row.figure)).collect();
             if line.choice {
                 choices.push((line.text.clone(), rows));

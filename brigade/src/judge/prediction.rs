@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::Row;
+use super::row::{Row, row_of};
 use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, ratio};
 use crate::manifest::{Group, Manifest, PredictionSpec};
 
@@ -36,16 +36,12 @@ impl Prediction {
         self.ratio.value - 1.0
     }
 
-    /// The predictions of a group; `row` finds the row of a case.
-    pub fn all<'a>(
-        manifest: &Manifest,
-        group: &Group,
-        row: impl Fn(&str) -> Option<&'a Row>,
-    ) -> Vec<Self> {
+    /// The predictions of a group for the run with these rows.
+    pub fn all<'a>(manifest: &Manifest, group: &Group, rows: &'a [Vec<Row>]) -> Vec<Self> {
         let of_spec = |spec: &PredictionSpec| {
             let rows = |line: &String| -> Vec<Option<&Row>> {
                 let cases = manifest.cases_of(line).unwrap_or_default();
-                cases.into_iter().map(|case| row(&case.name)).collect()
+                cases.into_iter().map(|case| row_of(rows, &case.name)).collect()
             };
             let [cases, ones, alones, threads] =
                 [&spec.case, &spec.one, &spec.alone, &spec.thread].map(rows);

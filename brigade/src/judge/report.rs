@@ -392,8 +392,8 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
         comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
         answers: answers(&stated.sentences, cases),
         parts: stated.parts,
-        predictions: Prediction::all(manifest, stated, |case| cases.row(case, None)),
-        loads: Loads::of(manifest, stated, |case| cases.row(case, None)),
+        predictions: Prediction::all(manifest, stated, &cases.rows),
+        loads: Loads::of(manifest, stated, &cases.rows),
         rows: Vec::new(),
     });
     let others = Group { question: "Other cases".to_owned(), ..Group::default() };

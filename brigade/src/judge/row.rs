@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use harness::record::{IdleState, LedgerPoint, Measurement, Record};
+use harness::record::{LedgerPoint, Measurement, Record, Waiting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -332,6 +332,11 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     rows.collect()
 }
 
+/// The row of a case's figure.
+pub fn row_of<'a>(rows: &'a [Vec<Row>], case: &str) -> Option<&'a Row> {
+    rows.iter().map(|rows| &rows[0]).find(|row| row.case == case)
+}
+
 /// The invocations of a run by the name of their case.
 pub fn by_name(run: &SavedRun) -> BTreeMap<&str, Vec<&Invocation>> {
     let mut by_name: BTreeMap<&str, Vec<&Invocation>> = BTreeMap::new();
@@ -463,14 +468,8 @@ impl Parts {
             waiting_ns,
             overlap_ns: if can_overlap { (-rest).max(0.0) } else { 0.0 },
             waiting_for: WaitingFor::of(used, waiting_ns),
-            idle_entries: median_of(used, |record| {
-                let states = record.waiting.as_ref()?.idle_states.as_ref()?;
-                Some(states.iter().map(|state| state.entries_per_operation).sum())
-            }),
-            interrupts: median_of(used, |record| {
-                let found = record.waiting.as_ref()?;
-                Some(found.reschedules_per_operation? + found.calls_per_operation?)
-            }),
+            idle_entries: median_of(used, |record| idle_entries(record.waiting.as_ref()?)),
+            interrupts: median_of(used, |record| interrupts(record.waiting.as_ref()?)),
             crossing_share: median_of(used, |record| record.switches?.cross_cpu_share),
         })
     }
@@ -499,17 +498,29 @@ impl WaitingFor {
     }
 }
 
+/// How often a CPU entered an idle state, per operation.
+pub fn idle_entries(waiting: &Waiting) -> Option<f64> {
+    let states = waiting.idle_states.as_ref()?;
+    Some(states.iter().map(|state| state.entries_per_operation).sum())
+}
+
+/// How often a CPU interrupted another, per operation.
+pub fn interrupts(waiting: &Waiting) -> Option<f64> {
+    Some(waiting.reschedules_per_operation? + waiting.calls_per_operation?)
+}
+
 /// CPU time per operation that was neither in an idle state nor a task's, over all CPUs: kernel
 /// work before and after a CPU sleeps. 0 if no CPU went idle.
 fn waking_ns(record: &Record) -> Option<f64> {
-    let states = record.waiting.as_ref()?.idle_states.as_ref()?;
-    let sum = |figure: fn(&IdleState) -> f64| states.iter().map(figure).sum::<f64>();
-    if sum(|state| state.entries_per_operation) == 0.0 {
+    let waiting = record.waiting.as_ref()?;
+    if idle_entries(waiting)? == 0.0 {
         return Some(0.0);
     }
+    let idle_ns: f64 =
+        waiting.idle_states.iter().flatten().map(|state| state.ns_per_operation).sum();
     let others = record.interference.others_cpu_ns.unwrap_or(0) as f64 / operations(record)?;
     let all = record.affinity.len() as f64 * elapsed_ns(record)?;
-    Some((all - sum(|state| state.ns_per_operation) - cpu_ns(record)? - others).max(0.0))
+    Some((all - idle_ns - cpu_ns(record)? - others).max(0.0))
 }
 
 /// Operations of the principal measurement.

@@ -11,7 +11,7 @@ use std::ops::Range;
 use anyhow::ensure;
 use harness::trace::{Batch, Direction, Stop, Switch, Trace};
 
-use super::statistics::quantile;
+use super::statistics::{quantile, sorted};
 
 /// The parts of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,8 +107,7 @@ pub struct Blame {
 
 /// The median and the 99th percentile.
 pub fn quantiles(values: impl IntoIterator<Item = u64>) -> [f64; 2] {
-    let mut values: Vec<f64> = values.into_iter().map(|ns| ns as f64).collect();
-    values.sort_unstable_by(f64::total_cmp);
+    let values = sorted(&values.into_iter().map(|ns| ns as f64).collect::<Vec<_>>());
     [0.5, 0.99].map(|share| quantile(&values, share).unwrap_or(0.0))
 }
 

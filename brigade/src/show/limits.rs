@@ -17,8 +17,6 @@ const NAME_WIDTH: usize = 34;
 /// Everything about one kind, for so many tasks if they are given.
 pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
     let kind = description(&forecast.kind);
-    let unknown: Vec<&str> =
-        forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref()).collect();
     let mut page = vec![match forecast.binding() {
         Some(line) => {
             let at_most = if forecast.at_most { "At most " } else { "" };
@@ -29,7 +27,9 @@ pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
         None => format!("Nothing limits {kind}."),
     }];
     if forecast.at_most {
-        page.push(format!("Fewer may fit, because this cannot be read: {}.", unknown.join(", ")));
+        let unknown = forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref());
+        let unknown = unknown.collect::<Vec<_>>().join(", ");
+        page.push(format!("Fewer may fit, because this cannot be read: {unknown}."));
     }
     page.extend(tasks.zip(forecast.memory_bytes).map(|(tasks, bytes)| {
         format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes))
@@ -157,10 +157,9 @@ fn answer(tasks: u64, [threads, async_tasks]: &[Forecast; 2], pairs: &[Pair]) ->
         format!("a {} takes {times} times as long", pair.thread.operation)
     });
     let memory = by_memory.map(|pair| {
-        let bytes = |row: &Row| row.figure.map_or(0.0, |figure| figure.value) * tasks as f64;
-        let all = |row: &Row| shown(bytes(row), Quantity::Bytes);
-        let share = share.map(|share| format!(", {} of the free memory", small_share(share)));
-        let share = share.unwrap_or_default();
+        let all = |row: &Row| shown(row.value() * tasks as f64, Quantity::Bytes);
+        let share = share
+            .map_or(String::new(), |share| format!(", {} of the free memory", small_share(share)));
         format!("they hold {} instead of {}{share}", all(pair.thread), all(pair.task))
     });
     let reasons: Vec<String> = time.into_iter().chain(memory).collect();

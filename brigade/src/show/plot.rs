@@ -68,10 +68,9 @@ pub fn group(group: &Group) -> Vec<Picture> {
     let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
     let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
     pictures.extend(curves(&ratios.collect::<Vec<_>>(), None));
-    let block = |rows: &[&Row]| Block {
-        name: String::new(),
-        reference: String::new(),
-        rows: rows.iter().copied().cloned().collect(),
+    let block = |rows: &[&Row]| {
+        let rows = rows.iter().copied().cloned().collect();
+        Block { rows, ..Block::default() }
     };
     if times.len() > 1 && pictures.is_empty() {
         pictures.extend(dots(&format!("Time of one {what}"), "", &[block(&times)]));
