@@ -16,7 +16,7 @@ use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
 use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
-use crate::show::page::{self, Block, Table, item};
+use crate::show::page::{self, Block, Table, item, joined};
 use crate::show::quantity::figure;
 use crate::store::RECORDED;
 use crate::store::results::Environment;
@@ -173,8 +173,7 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
         let suspect = suspect.map_or(String::new(), |setting| setting.name.clone());
         let mark = if rank.is_slow() { " !" } else { "" };
         let rank = format!("{better} of {known}{mark}");
-        let block = if block.is_empty() { String::new() } else { format!(", {block}") };
-        table.push(vec![format!("{}{block}", row.label), figure(row), rank, suspect]);
+        table.push(vec![joined([&row.label, block]), figure(row), rank, suspect]);
     }
     let source = format!("Medians of {}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]

@@ -152,8 +152,8 @@ fn gap_ns(record: &Record) -> f64 {
 impl LostTime {
     /// The time that the processes of these cases lost together; `None` if no record has the
     /// length of its span.
-    pub fn from<'a>(cases: impl IntoIterator<Item = &'a [Used<'a>]>) -> Option<Self> {
-        let of_case = |runs: &[Used]| {
+    pub fn from<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
+        let of_case = |runs: Vec<Used>| {
             Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
         };
         Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
@@ -194,7 +194,7 @@ mod tests {
             change(index, invocation);
         }
         let all: Vec<&Invocation> = all.iter().collect();
-        LostTime::from([used(&all).as_slice()])
+        LostTime::from([used(&all)])
     }
 
     /// Makes it use this much CPU time, including the reading of its counters.

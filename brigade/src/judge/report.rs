@@ -286,8 +286,7 @@ impl Cases {
 }
 
 fn lost_time(run: &SavedRun) -> Option<LostTime> {
-    let used: Vec<_> = by_name(run).values().map(|invocations| used(invocations)).collect();
-    LostTime::from(used.iter().map(Vec::as_slice))
+    LostTime::from(by_name(run).values().map(|invocations| used(invocations)))
 }
 
 /// What changed during a run, and unusual facts that change figures.

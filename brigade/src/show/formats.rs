@@ -7,19 +7,15 @@ use harness::terminal;
 use serde_json::Value;
 
 use super::page::{Block, NO_BREAK_SPACE};
-use super::report::page;
+use super::report::{made, page};
 use crate::judge::report::Report;
 use crate::judge::row::Process;
 
 /// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
     let run = &report.run;
-    let made = if run.command.is_empty() { "." } else { ", made by" };
-    let made = Block::Paragraph(format!("A run of {}{made}", run.started_at));
-    let mut all = vec![Block::Heading(1, run.name.clone()), made];
-    all.extend((!run.command.is_empty()).then(|| Block::Code(run.command.join(" "))));
-    all.extend(page(report));
-    blocks(&all)
+    let heading = vec![Block::Heading(1, run.name.clone())];
+    blocks(&[heading, made(run).to_vec(), page(report)].concat())
 }
 
 /// Parts of a Markdown page, with a blank line between them.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
-use super::report::{answered, below, tables};
+use super::report::{answered, below, made, tables};
 use super::screen::{answers, machine};
 use super::svg::{Picture, STYLE, escape};
 use super::verdict::{Verdict, verdict};
@@ -28,8 +28,7 @@ pub fn html(report: &Report) -> String {
     };
     let mut rest = below(report);
     rest.push(Block::Heading(2, "How to repeat it".to_owned()));
-    rest.push(Block::Paragraph(format!("A run of {}", run.started_at)));
-    rest.push(Block::Code(run.command.join(" ")));
+    rest.extend(made(run));
     let rest = rest.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
     let of_rest = |section: &[Block]| {
         let [Block::Heading(_, heading), blocks @ ..] = section else { return None };

@@ -5,7 +5,7 @@ use harness::flags::{description, name};
 use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
-use super::page::{self, ABSENT, Block, Table};
+use super::page::{self, ABSENT, Block, Table, joined};
 use super::quantity::{factor, figure, shown, small_share};
 use crate::judge::connections::{Decision, Pair, decide, pairs};
 use crate::judge::report::Report;
@@ -124,9 +124,8 @@ pub fn connections(tasks: u64, sides: &[Forecast; 2], report: Option<&Report>) -
     };
     let mut table = Table::of("|>async task|>thread|>×|thread");
     for Pair { what, task, thread, ratio } in pairs {
-        let what = what.join(", ").trim_end_matches(", ").to_owned();
         let label = thread.label.clone();
-        table.push(vec![what, figure(task), figure(thread), factor(ratio.value), label]);
+        table.push(vec![joined(what), figure(task), figure(thread), factor(ratio.value), label]);
     }
     let source = format!("Medians of {}.", report.run.name);
     page.extend([Block::Table(table), Block::Paragraph(source)]);

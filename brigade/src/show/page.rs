@@ -147,6 +147,11 @@ impl Table {
     }
 }
 
+/// A row's label and what it has in common with others, or other words; empty ones are left out.
+pub fn joined(words: [&str; 2]) -> String {
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// Every character counts as one column.
 fn width(text: &str) -> usize {
     text.chars().count()

@@ -1,7 +1,7 @@
 //! A full report as a page: the verdict, the screen's rows in figures, the groups, and the notes.
 
 use super::group::{cases, group_answers, loads_table};
-use super::page::{ABSENT, Block, Table};
+use super::page::{ABSENT, Block, Table, joined};
 use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits, with_ends};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
@@ -59,10 +59,7 @@ fn part(part: &Part) -> Vec<Block> {
     for block in &part.blocks {
         for row in &block.rows {
             let factor = factor_of(row, block).unwrap_or(ABSENT.to_owned());
-            let label = match block.name.as_str() {
-                "" => row.label.clone(),
-                name => format!("{}, {name}", row.label),
-            };
+            let label = joined([&row.label, &block.name]);
             let spread = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
             table.push(vec![label, estimated(row), spread, factor, count(row)]);
         }
@@ -226,6 +223,12 @@ fn notes(report: &Report) -> Vec<String> {
     let skipped = report.run.skipped.iter();
     notes.extend(skipped.map(|skip| format!("{}: skipped: {}", skip.case, skip.reason)));
     notes
+}
+
+/// When the run was made, and by which command.
+pub fn made(run: &RunSummary) -> [Block; 2] {
+    let date = format!("A run of {}", run.started_at);
+    [Block::Paragraph(date), Block::Code(run.command.join(" "))]
 }
 
 /// How long the run was, and how to repeat it.
