@@ -4,7 +4,8 @@
 //! Nothing here names a person, a host or a path. A fact that the kernel does not report is absent.
 
 use std::collections::BTreeMap;
-use std::{fs, ptr, thread};
+use std::path::{Path, PathBuf};
+use std::{env, fs, ptr, thread};
 
 use libc::{c_int, c_long};
 use nix::errno::Errno;
@@ -204,8 +205,25 @@ fn variables(child: Option<u32>) -> Facts {
     let environ = String::from_utf8_lossy(&environ);
     let pairs = environ.split('\0').filter_map(|pair| pair.split_once('='));
     let pairs = pairs.filter(|(name, _)| is_listed(name));
-    let fact = |(name, value)| (format!("variables.{}", recordable(name)), value_of(name, value));
-    pairs.map(fact).collect()
+    let fact = |(name, value): (&str, &str)| {
+        let value = match name {
+            "LD_LIBRARY_PATH" => Some(without_cargo(value)).filter(|rest| !rest.is_empty())?,
+            _ => value.to_owned(),
+        };
+        Some((format!("variables.{}", recordable(name)), value_of(name, &value)))
+    };
+    pairs.filter_map(fact).collect()
+}
+
+/// The folders but those that `cargo run` adds, of the build and the toolchain: without them a
+/// program finds the same libraries.
+fn without_cargo(folders: &str) -> String {
+    let Some(cargo) = env::var_os("CARGO") else { return folders.to_owned() };
+    let toolchain = Path::new(&cargo).ancestors().nth(2).map(|folder| folder.join("lib"));
+    let build = env::current_exe().ok().and_then(|file| Some(file.parent()?.to_owned()));
+    let added: Vec<PathBuf> = toolchain.into_iter().chain(build).collect();
+    let is_added = |folder: &&str| added.iter().any(|added| Path::new(folder).starts_with(added));
+    Vec::from_iter(folders.split(':').filter(|folder| !is_added(folder))).join(":")
 }
 
 /// Such as `a, b`; `None` if there are none.

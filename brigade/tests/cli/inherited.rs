@@ -69,6 +69,20 @@ fn a_record_has_what_its_process_inherited() {
     assert!(!ended.stdout.contains("alice"), "{}", ended.stdout);
 }
 
+#[test]
+fn folders_of_libraries_that_cargo_run_adds_are_not_inherited() {
+    let folders = |variables: &str| {
+        let ended = under(&format!("exec env {variables} \"$@\""), SHORT);
+        record(&ended).inherited.get("variables.LD_LIBRARY_PATH").cloned()
+    };
+    let cargo = "CARGO=/c/bin/cargo LD_LIBRARY_PATH=${1%/*}/deps:/c/lib";
+    assert_eq!(folders(cargo), None);
+    let given = folders("-u CARGO LD_LIBRARY_PATH=/given");
+    assert!(given.is_some());
+    assert_eq!(folders(&format!("{cargo}/x:/given")), given);
+    assert_ne!(folders(&format!("{cargo}x:/given")), given, "another folder of libraries");
+}
+
 /// Lets a command run with a time slice, if the kernel has such (Linux 6.12).
 fn with_slice(mut command: Command, ns: u64) -> Command {
     let set = move || {
