@@ -285,16 +285,19 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
-/// How long a server may take to end.
+/// How long a server may take to end after a failure.
 const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Waits for the server's end. Kills it if it does not end by itself.
 fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
-    let is_over = bench.is_interrupted() || is_guest && was_served;
-    let patience = if is_over { Timespec::default() } else { PATIENCE };
+    let patience = match (bench.is_interrupted(), was_served) {
+        (false, false) => Some(PATIENCE),
+        (false, true) if !is_guest => None,
+        _ => Some(Timespec::default()),
+    };
     let process = rustix::process::Pid::from_raw(child.as_raw()).context("no server")?;
     let ended = pidfd_open(process, PidfdFlags::empty()).context("watching the server")?;
-    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&patience)) == Ok(1);
+    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1);
     if !has_ended {
         let _ = kill(child, Signal::SIGKILL);
     }

@@ -38,15 +38,20 @@ pub async fn sleeper(task: usize, mut member: Member<Tally>, wait: impl Wait) ->
             }
             late.kept.missed += u64::from(!ran.waited);
         }
-        if round.purpose == Purpose::Warmup {
-            late.clear();
-            memory = Some(late);
-            member.finish(None);
-        } else {
-            member.finish(Some(late));
-        }
+        memory = finish(&mut member, &round, late);
     }
     Ok(())
+}
+
+/// Ends a task's round. A warm-up counts for nothing, and returns the memory.
+fn finish(member: &mut Member<Tally>, round: &Round, mut late: Lateness) -> Option<Lateness> {
+    if round.purpose != Purpose::Warmup {
+        member.finish(Some(late));
+        return None;
+    }
+    late.clear();
+    member.finish(None);
+    Some(late)
 }
 
 /// A greedy task: until the run is over, it computes for `--greedy-for` and then yields.
@@ -137,8 +142,8 @@ impl<B: Bell> Conductor<B> {
         let mut end = Some(EndOfCalls(&self.calls));
         self.bench.placement().pin(0)?;
         clock::be_punctual()?;
-        while let Some(round) = member.next().await {
-            let mut late = Lateness::new("wake-up");
+        let mut memory = Some(Lateness::new("wake-up"));
+        while let (Some(round), Some(mut late)) = (member.next().await, memory.take()) {
             let called_late = late.kept.called_late.insert(0);
             for (wake_up, calls) in (0..round.most()).zip(self.calls.iter().cycle()) {
                 let Some(ran) = round.sleep_until(round.due_ns(wake_up)).await? else { break };
@@ -148,7 +153,7 @@ impl<B: Bell> Conductor<B> {
             if round.is_over() {
                 drop(end.take());
             }
-            member.finish(Some(late));
+            memory = finish(&mut member, &round, late);
         }
         Ok(())
     }
