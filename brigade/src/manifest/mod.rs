@@ -75,8 +75,8 @@ pub struct Manifest {
 }
 
 /// A question and the cases that answer it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Group {
     /// Its name on the command line.
     pub name: String,
@@ -86,20 +86,28 @@ pub struct Group {
     pub note: Option<String>,
     /// The names of its cases, in the order of the report; in the file with alternatives, and
     /// without those of `lines` and `predictions`.
+    #[serde(default)]
     pub cases: Vec<String>,
     /// Cases to compare; in the file with alternatives.
+    #[serde(default)]
     pub comparisons: Vec<FigureSpec>,
     /// Whether the percentiles of single operations answer the question.
+    #[serde(default)]
     pub tails: bool,
     /// Whether the parts of the time answer it.
+    #[serde(default)]
     pub parts: bool,
     /// Candidates for the sentences that answer it.
+    #[serde(default)]
     pub sentences: Vec<SentenceSpec>,
     /// The loads of a table, such as `8 tasks`, and its lines.
+    #[serde(default)]
     pub loads: Vec<String>,
     /// The lines of the table.
+    #[serde(default)]
     pub lines: Vec<LineSpec>,
     /// Servers whose cost follows from that of hops, if it does.
+    #[serde(default)]
     pub predictions: Vec<PredictionSpec>,
 }
 
