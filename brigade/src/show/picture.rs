@@ -1,55 +1,117 @@
-//! The first screen as a picture to post: a finding as its title, and the dots of each part, the
-//! cheapest row first.
+//! The first screen as a picture to post: a finding as its title, and the rows of each block,
+//! cheapest first, with factors.
 
-use super::plot;
-use super::quantity::factor;
+use super::quantity::{factor, figure};
+use super::scale::Scale;
 use super::screen::machine;
-use super::svg::{Picture, START, cut, file, group, marks_of, placed, text};
+use super::svg::{END, START, class_of, cut, disc, file, group, line, marks_of, placed, text};
 use crate::judge::report::{Part, Report};
-use crate::judge::row::TaskKind;
+use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The title without a finding, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";
 
-/// The width of the picture and of its two columns, the margin on all sides, and where the columns
-/// begin, in pixels.
-const WIDTH: f64 = 800.0;
-const COLUMN: f64 = 352.0;
+/// Width and height, the margin on all sides, and the space between the two columns, in pixels.
+const SIZE: [f64; 2] = [800.0, 600.0];
 const MARGIN: f64 = 28.0;
+const BETWEEN: f64 = 40.0;
+/// Where the columns begin and end.
 const TOP: f64 = 92.0;
+const BOTTOM: f64 = 566.0;
+/// The heights of a part's heading and of a block's name, and the most of a row.
+const HEADING: f64 = 40.0;
+const NAME: f64 = 20.0;
+const ROW: f64 = 38.0;
+/// Where figures and factors end, as shares of a column's width.
+const FIGURES: f64 = 0.83;
 
 /// The picture; `None` unless the run measured something on the first screen.
 pub fn picture(report: &Report) -> Option<String> {
     let mut parts = report.screen.clone();
     for block in parts.iter_mut().flat_map(|part| &mut part.blocks) {
         block.rows.retain(|row| row.figure.is_some());
-        block.rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     }
-    let pictures = plot::screen(&parts);
+    parts.retain(|part| rows(part).count() > 0);
     // The first part fills a column, the others share one.
-    let (left, right) = pictures.split_at_checked(1)?;
-    let (mut columns, mut bottom) = (String::new(), TOP);
-    for (pictures, x) in [(left, MARGIN), (right, WIDTH - MARGIN - COLUMN)] {
-        let mut y = TOP;
-        for Picture { body, height, .. } in pictures {
-            columns += &placed(body, [x, y], [COLUMN, *height]);
-            y += height + MARGIN;
-        }
-        bottom = bottom.max(y);
-    }
+    let (left, right) = parts.split_at_checked(1)?;
+    let height = height_of_rows(left).min(height_of_rows(right)).min(ROW);
+    let width = (SIZE[0] - 2.0 * MARGIN - BETWEEN) / 2.0;
+    let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
+    let columns = columns
+        .map(|(parts, x)| placed(&column(parts, height, width), [x, TOP], [width, BOTTOM - TOP]));
     let title = finding(&parts).unwrap_or_else(|| TITLE.to_owned());
-    let legend = "dot: median, stroke: its 95 % interval, pale dots: processes, logarithmic \
-                  · right: relative to the row marked 1";
+    let legend =
+        "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
     let words = [
         (48.0, "title", title.as_str()),
         (74.0, "", &machine(&report.run)),
-        (bottom, "axis", legend),
+        (SIZE[1] - 14.0, "axis", legend),
     ];
     let words = words.map(|(y, class, words)| {
-        text(MARGIN / WIDTH, y, START, class, &cut(words, WIDTH - 2.0 * MARGIN)) + "\n"
+        text(MARGIN / SIZE[0], y, START, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
     });
-    let body = group("", "poster", &(words.concat() + &columns));
-    Some(file([&title, legend], [WIDTH, bottom + MARGIN], &body))
+    let body: String = words.into_iter().chain(columns).collect();
+    Some(file([&title, legend], SIZE, &group("", "poster", &body)))
+}
+
+fn rows(part: &Part) -> impl Iterator<Item = &Row> {
+    part.blocks.iter().flat_map(|block| &block.rows)
+}
+
+/// The height of a row if these parts fill a column.
+fn height_of_rows(parts: &[Part]) -> f64 {
+    let count = parts.iter().flat_map(rows).count();
+    let names = parts.iter().flat_map(|part| &part.blocks).filter(|block| !block.name.is_empty());
+    let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64;
+    (BOTTOM - TOP - rest) / count.max(1) as f64
+}
+
+/// Parts below one another, with rows of this height.
+fn column(parts: &[Part], height: f64, width: f64) -> String {
+    let (mut body, mut y) = (String::new(), 0.0);
+    for part in parts {
+        let ends = rows(part).filter_map(|row| row.range);
+        let ends = ends.flat_map(|span| [span.low, span.high]);
+        let Some(scale) = Scale::of(Quantity::Nanoseconds, ends) else { continue };
+        body += &text(0.0, y + 18.0, START, "head", &part.heading);
+        body += &text(1.0, y + 18.0, END, "axis", &part.of);
+        y += HEADING - 12.0;
+        for block in &part.blocks {
+            if !block.name.is_empty() {
+                body += &text(0.0, y + 14.0, START, "axis", &cut(&block.name, width));
+                y += NAME;
+            }
+            let mut rows: Vec<&Row> = block.rows.iter().collect();
+            rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
+            for row in rows {
+                body += &line_of(row, row.case == block.reference, &scale, y, height);
+                y += height;
+            }
+        }
+        y += 12.0;
+    }
+    body
+}
+
+/// A row: label, figure and factor, and below them its place on the axis.
+fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
+    let times = match row.factor {
+        _ if is_reference => "1".to_owned(),
+        Some(ratio) if ratio.value < 0.0995 => factor(ratio.value),
+        Some(ratio) => format!("{}×", factor(ratio.value)),
+        None => String::new(),
+    };
+    let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
+    let mut elements = text(0.0, baseline, START, "name", &cut(&row.label, 190.0))
+        + &text(FIGURES, baseline, END, "", &figure(row))
+        + &text(1.0, baseline, END, "figure", &times)
+        + &line((0.0, middle), (1.0, middle), "track");
+    if let Some(range) = row.range {
+        let [low, high] = [range.low, range.high].map(|end| (scale.share(end), middle));
+        elements += &line(low, high, "ends");
+    }
+    elements += &disc((scale.share(row.value()), middle), 4.5, "mark", "");
+    group(&row.label, &format!("row {}", class_of(row)), &elements)
 }
 
 /// How many hops of the reference one of a thread costs, of the first block that shows it.
@@ -68,7 +130,6 @@ fn finding(parts: &[Part]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use crate::judge::row::Row;
 
     #[test]
     fn rows_are_sorted_within_their_block_and_the_title_is_the_finding() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::group::cases;
-use super::quantity::{brief, brief_ticks, factor_of, percent, shown};
+use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::estimated;
 use super::scale::Scale;
 use super::svg::{
@@ -13,7 +13,7 @@ use super::svg::{
     text,
 };
 use crate::judge::loads::Loads;
-use crate::judge::report::{Block, Group, Part};
+use crate::judge::report::{Group, Part};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
 /// The height of a label above a mark, of a mark, and of the space below it, in pixels.
@@ -42,19 +42,20 @@ fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
     ends.into_iter().chain([row.figure.map(|figure| figure.value)]).flatten()
 }
 
-/// The line above a mark: a label, a figure and, on the first screen, a factor.
-fn label(row: &Row, y: f64, value: f64, factor: Option<String>) -> String {
+/// The line above a mark: a label and a figure.
+fn label(row: &Row, y: f64, value: f64) -> String {
     let y = y + LABEL - 4.0;
-    let [name, end] = if factor.is_some() { [NAME - 60.0, 0.83] } else { [NAME, 1.0] };
-    let factor = factor.map(|factor| text(1.0, y, END, "figure", &factor));
-    text(0.0, y, START, "name", &cut(&row.label, name))
-        + &text(end, y, END, "figure", &shown(value, row.unit))
-        + &factor.unwrap_or_default()
+    text(0.0, y, START, "name", &cut(&row.label, NAME))
+        + &text(1.0, y, END, "figure", &shown(value, row.unit))
 }
 
 /// The parts of the first screen, each as dots.
 pub fn screen(parts: &[Part]) -> Vec<Picture> {
-    parts.iter().filter_map(|part| dots(&part.heading, &part.of, &part.blocks)).collect()
+    let picture = |part: &Part| {
+        let blocks = part.blocks.iter().map(|block| (&*block.name, block.rows.iter().collect()));
+        dots(&part.heading, &part.of, &blocks.collect::<Vec<_>>())
+    };
+    parts.iter().filter_map(picture).collect()
 }
 
 /// The pictures of a group.
@@ -68,15 +69,11 @@ pub fn group(group: &Group) -> Vec<Picture> {
     let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
     let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
     pictures.extend(curves(&ratios.collect::<Vec<_>>(), None));
-    let block = |rows: &[&Row]| {
-        let rows = rows.iter().copied().cloned().collect();
-        Block { rows, ..Block::default() }
-    };
     if times.len() > 1 && pictures.is_empty() {
-        pictures.extend(dots(&format!("Time of one {what}"), "", &[block(&times)]));
+        pictures.extend(dots(&format!("Time of one {what}"), "", &[("", times.clone())]));
     }
     if sizes.len() > 1 {
-        pictures.extend(dots("Memory of one task", "", &[block(&sizes)]));
+        pictures.extend(dots("Memory of one task", "", &[("", sizes.clone())]));
     }
     let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
     pictures.extend(bars("Where the time goes", &TIME, times.collect()));
@@ -86,24 +83,24 @@ pub fn group(group: &Group) -> Vec<Picture> {
 }
 
 /// Rows on a logarithmic axis, in named blocks: all processes, the median and its interval.
-fn dots(title: &str, what: &str, blocks: &[Block]) -> Option<Picture> {
-    let rows = || blocks.iter().flat_map(|block| &block.rows);
+fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> {
+    let rows = || blocks.iter().flat_map(|(_, rows)| rows.iter().copied());
     let unit = rows().next()?.unit;
     let values = rows().flat_map(|row| row.values().into_iter().chain(extent(row)));
     let scale = Scale::of(unit, values)?;
     let top = if what.is_empty() { 40.0 } else { 58.0 };
     let (mut marks, mut y) = (String::new(), top);
-    for block in blocks {
-        if !block.name.is_empty() {
-            marks += &text(0.0, y + 18.0, START, "axis", &block.name);
+    for (name, rows) in blocks {
+        if !name.is_empty() {
+            marks += &text(0.0, y + 18.0, START, "axis", name);
             y += 20.0;
         }
-        for row in &block.rows {
+        for row in rows {
             let Some(figure) = row.figure else { continue };
             let middle = y + LABEL + LANE / 2.0;
             let at = |value: f64| (scale.share(value), middle);
-            let mut elements = label(row, y, figure.value, factor_of(row, block))
-                + &line((0.0, middle), (1.0, middle), "track");
+            let mut elements =
+                label(row, y, figure.value) + &line((0.0, middle), (1.0, middle), "track");
             let places = row.values().into_iter().map(|value| (scale.share(value) * 500.0) as u64);
             for place in places.collect::<BTreeSet<u64>>() {
                 elements += &disc((place as f64 / 500.0, middle), 3.0, "process", "");
@@ -172,7 +169,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
     let longest = longest.fold(1.0, f64::max);
     let (mut body, mut y) = (text(0.0, 14.0, START, "head", title), 20.0);
     for (row, total, sizes) in &bars {
-        let (mut elements, mut from) = (label(row, y, *total, None), 0.0);
+        let (mut elements, mut from) = (label(row, y, *total), 0.0);
         for ([class, name], size) in names.iter().zip(sizes) {
             let to = from + size / total / longest;
             let words = format!("{name}: {}, {}", shown(*size, row.unit), percent(size / total));
