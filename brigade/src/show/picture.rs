@@ -101,7 +101,7 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
         Some(ratio) => format!("{}×", factor(ratio.value)),
         None => String::new(),
     };
-    let (baseline, middle) = (y + 15.0, y + height.min(34.0) - 9.0);
+    let (baseline, middle) = (y + 12.0, y + height.min(34.0) - 5.0);
     let mut elements = text(0.0, baseline, START, "name", &cut(&row.label, 190.0))
         + &text(FIGURES, baseline, END, "", &figure(row))
         + &text(1.0, baseline, END, "figure", &times)
@@ -110,7 +110,7 @@ fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) ->
         let [low, high] = [range.low, range.high].map(|end| (scale.share(end), middle));
         elements += &line(low, high, "ends");
     }
-    elements += &disc((scale.share(row.value()), middle), 4.5, "mark", "");
+    elements += &disc((scale.share(row.value()), middle), 3.5, "mark", "");
     group(&row.label, &format!("row {}", class_of(row)), &elements)
 }
 
