@@ -39,8 +39,7 @@ build() {
         fail "$FAILED" "--build failed for ${!1}; it says why above"
 }
 
-# By name, below.
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034  # By name, below.
 base='' head=HEAD build='cargo build --release --locked' bin='' arguments=()
 while (($# > 0)); do
     case $1 in
@@ -71,6 +70,8 @@ if [[ $build != cargo\ * ]]; then
     exit "$status"
 fi
 require_tool python3 python3
+# With fat LTO the linker optimizes a program as it does the runner in the same binary.
+install -D /dev/stdin "$stage/.cargo/config.toml" <<<$'[profile.release.package.brigade]\nopt-level = 3'
 for way in "${WAYS[@]}"; do
     for side in base head; do
         build "$side" cargo_in "$way"
