@@ -22,7 +22,7 @@ use tables::{Form, Program};
 const DEFAULT: [&str; 3] = ["screen", "sentence", "impact"];
 
 /// The default time of a run for each of its cases, in seconds: a dozen rounds of most.
-const SECONDS_FOR_A_CASE: f64 = 7.0;
+const SECONDS_FOR_A_CASE: f64 = 6.7;
 
 /// The least default time, in seconds: a disturbance lasts for 10 to 20.
 const LEAST_SECONDS: f64 = 30.0;
