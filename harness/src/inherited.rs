@@ -219,10 +219,16 @@ fn variables(child: Option<u32>) -> Facts {
 /// program finds the same libraries.
 fn without_cargo(folders: &str) -> String {
     let Some(cargo) = env::var_os("CARGO") else { return folders.to_owned() };
+    // Toolchains may be links to others.
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let toolchain = Path::new(&cargo).ancestors().nth(2).map(|folder| folder.join("lib"));
     let build = env::current_exe().ok().and_then(|file| Some(file.parent()?.to_owned()));
-    let added: Vec<PathBuf> = toolchain.into_iter().chain(build).collect();
-    let is_added = |folder: &&str| added.iter().any(|added| Path::new(folder).starts_with(added));
+    let added: Vec<PathBuf> =
+        [toolchain, build].iter().flatten().map(|path| resolved(path)).collect();
+    let is_added = |folder: &&str| {
+        let folder = resolved(Path::new(folder));
+        added.iter().any(|added| folder.starts_with(added))
+    };
     Vec::from_iter(folders.split(':').filter(|folder| !is_added(folder))).join(":")
 }
 

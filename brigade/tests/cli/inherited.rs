@@ -1,9 +1,10 @@
 //! What a run inherits is recorded, compared, and never guessed: each test starts `brigade` under
 //! something unusual.
 
-use std::io;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::{fs, io};
 
 use harness::record::{Ending, Record};
 use serde_json::Value;
@@ -75,8 +76,14 @@ fn folders_of_libraries_that_cargo_run_adds_are_not_inherited() {
         let ended = under(&format!("exec env {variables} \"$@\""), SHORT);
         record(&ended).inherited.get("variables.LD_LIBRARY_PATH").cloned()
     };
-    let cargo = "CARGO=/c/bin/cargo LD_LIBRARY_PATH=${1%/*}/deps:/c/lib";
-    assert_eq!(folders(cargo), None);
+    // A toolchain that another one links to.
+    let toolchains = tempfile::tempdir().expect("a folder");
+    let [real, link] = ["real", "link"].map(|name| toolchains.path().join(name));
+    fs::create_dir_all(real.join("lib/x")).expect("create a toolchain");
+    symlink(&real, &link).expect("link to it");
+    let (real, link) = (real.display(), link.display());
+    let cargo = format!("CARGO={real}/bin/cargo LD_LIBRARY_PATH=${{1%/*}}/deps:{link}/lib");
+    assert_eq!(folders(&cargo), None);
     let given = folders("-u CARGO LD_LIBRARY_PATH=/given");
     assert!(given.is_some());
     assert_eq!(folders(&format!("{cargo}/x:/given")), given);
