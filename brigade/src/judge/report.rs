@@ -383,7 +383,24 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group.
 fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
-    let stated = manifest.groups.iter().map(|stated| Group {
+    let recorded = run.description.details.iter().filter_map(|detail| {
+        let known = case_of(manifest, run, &detail.case);
+        Some((known.map_or(&detail.case, |known| &known.name), detail.group.as_ref()?))
+    });
+    let recorded: BTreeMap<_, _> = recorded.collect();
+    let mut rows = vec![Vec::new(); manifest.groups.len()];
+    let mut others = Group { question: "Other cases".to_owned(), ..Group::default() };
+    for of_case in &cases.rows {
+        let case = &of_case[0].case;
+        let is_recorded = |group: &GroupSpec| recorded.get(case) == Some(&&group.name);
+        let is_listed = |group: &GroupSpec| group.cases.contains(case);
+        let at = manifest.groups.iter().position(is_recorded);
+        let at = at.or_else(|| manifest.groups.iter().position(is_listed));
+        let rows = at.map_or(&mut others.rows, |at| &mut rows[at]);
+        rows.extend(of_case.iter().cloned());
+    }
+    let measured = manifest.groups.iter().zip(rows).filter(|(_, rows)| !rows.is_empty());
+    let groups = measured.map(|(stated, rows)| Group {
         name: stated.name.clone(),
         question: stated.question.clone(),
         note: stated.note.clone(),
@@ -393,25 +410,9 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
         parts: stated.parts,
         predictions: Prediction::all(manifest, stated, &cases.rows),
         loads: Loads::of(manifest, stated, &cases.rows),
-        rows: Vec::new(),
+        rows,
     });
-    let others = Group { question: "Other cases".to_owned(), ..Group::default() };
-    let mut groups: Vec<Group> = stated.chain([others]).collect();
-    let recorded = run.description.details.iter().filter_map(|detail| {
-        let known = case_of(manifest, run, &detail.case);
-        Some((known.map_or(&detail.case, |known| &known.name), detail.group.as_ref()?))
-    });
-    let recorded: BTreeMap<_, _> = recorded.collect();
-    for rows in &cases.rows {
-        let case = &rows[0].case;
-        let is_recorded = |group: &GroupSpec| recorded.get(case) == Some(&&group.name);
-        let is_listed = |group: &GroupSpec| group.cases.contains(case);
-        let at = manifest.groups.iter().position(is_recorded);
-        let at = at.or_else(|| manifest.groups.iter().position(is_listed));
-        groups[at.unwrap_or(manifest.groups.len())].rows.extend(rows.iter().cloned());
-    }
-    groups.retain(|group| !group.rows.is_empty());
-    groups
+    groups.chain(Some(others).filter(|group| !group.rows.is_empty())).collect()
 }
 
 #[cfg(test)]
