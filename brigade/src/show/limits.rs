@@ -174,8 +174,9 @@ fn count(number: u64) -> String {
 
 /// An amount of a resource: bytes in a binary unit, anything else as a count.
 fn quantity(resource: Resource, amount: u64) -> String {
-    match description(&resource).starts_with("bytes") {
-        true => shown(amount as f64, Quantity::Bytes),
-        false => count(amount),
+    use Resource::{AddressSpace, Data, LockedMemory, Memory};
+    match resource {
+        Memory | AddressSpace | Data | LockedMemory => shown(amount as f64, Quantity::Bytes),
+        _ => count(amount),
     }
 }
