@@ -232,10 +232,11 @@ impl Manifest {
     /// # Errors
     /// If there is none.
     pub fn case(&self, line: &str) -> Result<&Case, String> {
-        let parsed = || self.parsed(line).ok();
-        let found = self.cases.iter().find(|case| case.name == line);
-        let found = found
-            .or_else(|| parsed().and_then(|case| self.case_of(&case.program, &case.parameters)));
+        let named = self.cases.iter().find(|case| case.name == line);
+        let found = named.or_else(|| {
+            let case = self.parsed(line).ok()?;
+            self.case_of(&case.program, &case.parameters)
+        });
         found.ok_or_else(|| unknown("case", line))
     }
 

@@ -118,7 +118,7 @@ pub struct Part<R> {
 }
 
 /// Rows of the first screen that are divided by one of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Block"))]
 #[serde(deny_unknown_fields)]
 pub struct Block<R> {
