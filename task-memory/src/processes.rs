@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use harness::failure;
 use harness::process_stat::FAILED;
 use harness::threads::{outcome_of_process, root_cause};
-use nix::unistd::{ForkResult, Pid, close, fork, read, write};
+use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::Population;
 use crate::threads::touch_stack;
@@ -35,12 +35,18 @@ impl Processes {
     /// parent reads end of file.
     fn live(&self) -> ! {
         touch_stack(self.touch_bytes);
-        let _ = close(self.gate.1.as_raw_fd());
-        let written = write(&self.reports.1, &[0]);
-        let _ = close(self.reports.1.as_raw_fd());
-        let ended = read(&self.gate.0, &mut [0]);
-        // SAFETY: it runs no destructor of the parent's.
-        unsafe { libc::_exit(if (written, ended) == (Ok(1), Ok(0)) { 0 } else { FAILED }) }
+        let mut byte = [0_u8];
+        let ready = self.reports.1.as_raw_fd();
+        // SAFETY: plain system calls on descriptors that this process has, and a buffer of one
+        // byte; `_exit` runs no destructor of the parent's. Wrappers elsewhere in the binary would
+        // cost each process another page of page tables.
+        unsafe {
+            libc::close(self.gate.1.as_raw_fd());
+            let written = libc::write(ready, byte.as_ptr().cast(), 1);
+            libc::close(ready);
+            let ended = libc::read(self.gate.0.as_raw_fd(), byte.as_mut_ptr().cast(), 1);
+            libc::_exit(if (written, ended) == (1, 0) { 0 } else { FAILED })
+        }
     }
 }
 
