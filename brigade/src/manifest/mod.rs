@@ -359,6 +359,8 @@ fn unknown(what: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use harness::flags::name;
+
     use super::*;
 
     const GOOD: &str = r#"
@@ -447,6 +449,21 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             let error = parse_with(from, to).unwrap_err();
             assert!(error.contains(expected), "{error:?} does not contain {expected:?}");
             assert!(!error.contains('\n'), "{error:?} is more than one line");
+        }
+    }
+
+    /// `kinds.txt` lists cases with the kinds of their tasks. A case that it does not list only needs
+    /// a kind.
+    #[test]
+    fn every_case_has_its_kind() {
+        let suite = suite();
+        let shown = |kind: Option<TaskKind>| kind.map_or_else(String::new, |kind| name(&kind));
+        for line in include_str!("kinds.txt").lines() {
+            let (kind, case) = line.split_once(char::is_whitespace).unwrap();
+            assert_eq!(shown(suite.parsed(case.trim()).unwrap().kind), kind, "{line}");
+        }
+        for case in &suite.cases {
+            assert_ne!(case.kind, None, "{}", case.name);
         }
     }
 
