@@ -150,8 +150,8 @@ fn gap_ns(record: &Record) -> f64 {
 }
 
 impl LostTime {
-    /// The time that the processes of these cases lost together; `None` if no record has the
-    /// length of its span.
+    /// The time that these processes lost together, by case; `None` if no record has the length of
+    /// its span.
     pub fn from<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
         let of_case = |runs: Vec<Used>| {
             Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
@@ -176,7 +176,7 @@ pub fn is_fit(lost: Option<LostTime>) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures::Sample;
-    use crate::judge::row::used;
+    use crate::judge::row::all_measured;
     use crate::store::results::Invocation;
 
     const MS: f64 = 1e6;
@@ -194,7 +194,7 @@ mod tests {
             change(index, invocation);
         }
         let all: Vec<&Invocation> = all.iter().collect();
-        LostTime::from([used(&all)])
+        LostTime::from([all_measured(&all)])
     }
 
     /// Makes it use this much CPU time, including the reading of its counters.
@@ -239,5 +239,32 @@ mod tests {
             processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
             None
         );
+    }
+
+    /// Also if one process was left alone, whose figure is used.
+    #[test]
+    fn stops_and_quotas_are_lost_time_of_all_processes() {
+        let share = 11.0 / 12.0 * 0.4;
+        for cpus in [vec![0], vec![0, 1]] {
+            let disturbed = |disturb: fn(&mut Invocation)| {
+                let found = processes(|index, process| {
+                    let record = process.record.as_mut().unwrap();
+                    record.affinity.clone_from(&cpus);
+                    if index > 0 {
+                        own(record, 30.0);
+                        disturb(process);
+                    }
+                });
+                found.unwrap()
+            };
+            let stopped = disturbed(|process| process.stopped_ns = Some(20_000_000));
+            assert_eq!(rounded(stopped.stopped), rounded(share), "{stopped:?}");
+            let throttled = disturbed(|process| {
+                let found = &mut process.record.as_mut().unwrap().interference;
+                (found.throttled_ns, found.throttled_periods) = (Some(40_000_000), Some([1, 1]));
+            });
+            assert!(throttled.throttled > 0.36, "{throttled:?}");
+            assert!(!is_fit(Some(stopped)) && !is_fit(Some(throttled)));
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::environment::{changes, of_processes};
 use super::loads::Loads;
 use super::lost_time::{LostTime, is_fit};
 use super::prediction::Prediction;
-use super::row::{Other, Quantity, Row, by_name, case_of, rows_of, used};
+use super::row::{Other, Quantity, Row, all_measured, by_name, case_of, rows_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
@@ -285,8 +285,10 @@ impl Cases {
     }
 }
 
+/// The time that all processes lost, also those whose figures are not used: they show what happened
+/// during the run.
 fn lost_time(run: &SavedRun) -> Option<LostTime> {
-    LostTime::from(by_name(run).values().map(|invocations| used(invocations)))
+    LostTime::from(by_name(run).values().map(|invocations| all_measured(invocations)))
 }
 
 /// What changed during a run, and unusual facts that change figures.

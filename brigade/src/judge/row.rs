@@ -256,6 +256,11 @@ impl Row {
         self.processes.iter().filter(|process| process.outcome == outcome).count()
     }
 
+    /// How many processes ended, whether their figures are used or not.
+    pub fn ended(&self) -> usize {
+        self.processes.len() - self.count(ProcessOutcome::Interrupted)
+    }
+
     /// How many processes failed, timed out or were refused.
     pub fn failures(&self) -> usize {
         use ProcessOutcome::{Failed, Refused, TimedOut};
@@ -359,22 +364,27 @@ pub fn case_of<'a>(manifest: &'a Manifest, run: &SavedRun, name: &str) -> Option
     known.or_else(|| manifest.cases.iter().find(|case| case.name == name))
 }
 
-/// A process whose figures are used.
+/// A process that measured, with its record.
 #[derive(Clone, Copy)]
 pub struct Used<'a> {
     pub invocation: &'a Invocation,
     pub record: &'a Record,
 }
 
-/// The processes of a case whose figures are used, the last of each round: those that nothing
-/// stopped or throttled, or else all that measured.
-pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
+/// The processes of a case that measured, the last of each round.
+pub fn all_measured<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     let of_round = |invocation: &&'a Invocation| {
         Some((invocation.round, Used { invocation, record: measured(invocation)? }))
     };
     let rounds: BTreeMap<u32, Used> = invocations.iter().filter_map(of_round).collect();
+    rounds.into_values().collect()
+}
+
+/// Those whose figures are used: the processes that nothing stopped or throttled, or else all that
+/// measured.
+pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     // A process that inherited something else than the first is another experiment.
-    let mut all: Vec<Used> = rounds.into_values().collect();
+    let mut all = all_measured(invocations);
     if let Some(first) = all.first().map(|process| process.record) {
         all.retain(|process| inherited_differently(first, process.record).is_empty());
     }

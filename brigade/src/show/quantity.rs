@@ -2,7 +2,7 @@
 //! three before the decimal point.
 
 use crate::judge::report::Block;
-use crate::judge::row::{Quantity, Row};
+use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
 pub use super::page::{ABSENT, NO_BREAK_SPACE};
@@ -155,6 +155,13 @@ pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
 /// A figure without its interval.
 pub fn figure(row: &Row) -> String {
     row.figure.map_or(ABSENT.to_owned(), |figure| shown(figure.value, row.unit))
+}
+
+/// How many processes are behind a row's figure, such as `1 of 12`, if others ended, too, and are
+/// not used.
+pub fn used_of_ended(row: &Row) -> Option<String> {
+    let (used, ended) = (row.count(ProcessOutcome::Used), row.ended());
+    (used < ended).then(|| format!("{used} of {ended}"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table, joined};
-use super::quantity::{Unit, estimate, factor_of, percent, range, three_digits, with_ends};
+use super::quantity::{
+    Unit, estimate, factor_of, percent, range, three_digits, used_of_ended, with_ends,
+};
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::Prediction;
@@ -12,8 +14,8 @@ use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
     the tenth to the ninetieth percentile of processes. p50, p99: within a process. cpu: CPU time, \
-    user and kernel. sw: context switches counted by the kernel. n~: some processes were stopped \
-    or throttled and are not used.";
+    user and kernel. sw: context switches counted by the kernel. 1 of 12: the other processes \
+    failed, or were stopped or throttled, and are not used.";
 
 /// What the columns of the second table mean.
 const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user + kernel + \
@@ -113,10 +115,10 @@ fn times(group: &Group) -> Table {
     table
 }
 
-/// The number of processes used, marked if others were disturbed.
+/// The number of processes behind a row's figure, with that of all if others are not used.
 fn count(row: &Row) -> String {
-    let mark = if row.count(ProcessOutcome::Disturbed) > 0 { "~" } else { "" };
-    format!("{}{mark}", row.figure.map_or(0, |figure| figure.count))
+    let all = || row.figure.map_or(0, |figure| figure.count).to_string();
+    used_of_ended(row).unwrap_or_else(all)
 }
 
 /// A row's figure with its interval.
@@ -216,8 +218,8 @@ fn notes(report: &Report) -> Vec<String> {
         }
         let disturbed = row.count(Disturbed);
         if disturbed > 0 {
-            let why = "stopped by a signal or throttled by a CPU quota, not used";
-            notes.push(format!("{}: {disturbed} {why}", row.label));
+            let why = "were stopped by a signal or throttled by a CPU quota, and are not used";
+            notes.push(format!("{}: {disturbed} of {} {why}", row.label, row.ended()));
         }
     }
     let skipped = report.run.skipped.iter();

@@ -8,7 +8,7 @@ use harness::terminal;
 
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
 use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
-use super::quantity::{brief_ticks, factor, factor_of, figure, range};
+use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
 use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
@@ -34,6 +34,10 @@ const MEDIAN: usize = 9;
 const RANGE: usize = 15;
 const FACTOR: usize = 6;
 const STRIP: usize = 20;
+
+/// Colours of verdicts.
+const GOOD: &str = "1;32";
+const WARNING: &str = "1;33";
 
 /// Text in a colour of the terminal, if it has `colours`.
 fn paint(colours: bool, code: &str, text: &str) -> String {
@@ -84,7 +88,7 @@ fn head(report: &Report, colours: bool) -> String {
     let machine = lines(&format!("brigade: {}", machine(run)));
     let verdict = lines(&format!("{word}: {text}"));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
-    let colour = if is_good { "1;32" } else { "1;33" };
+    let colour = if is_good { GOOD } else { WARNING };
     let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
         [] => String::new(),
         facts => lines(&format!("inherited: {}", facts.join("; "))),
@@ -225,14 +229,24 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
         + "\n"
 }
 
-/// A row: label, median, range, factor, strip.
+/// A row: label, median, range, factor, and the strip, or if some processes are not used how many
+/// are.
 fn line(row: &Row, factor: &str, axis: Option<&Scale>, colours: bool) -> String {
     let label = terminal::line(&row.label);
     let median = figure(row);
     let range = row.range.map_or(String::new(), |ends| range(ends, row.unit));
-    let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
-    let strip = paint(colours, marks_of(row.kind)[2], &strip);
-    let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {strip}");
+    let end = match used_of_ended(row) {
+        Some(count) => {
+            let words = format!("{count} processes");
+            let fits = words.len() <= STRIP;
+            paint(colours, WARNING, if fits { &words } else { &count })
+        }
+        None => {
+            let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
+            paint(colours, marks_of(row.kind)[2], &strip)
+        }
+    };
+    let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {end}");
     // A label that is too long gets a line for itself.
     match label.chars().count() + 2 > LABEL {
         true => format!("{}{:LABEL$}{figures}\n", filled(&label, "  ", "    "), ""),
@@ -295,7 +309,7 @@ mod tests {
     use crate::judge::compare::Repeat;
     use crate::judge::report::{Answer, RunData, report};
     use crate::manifest::Manifest;
-    use crate::store::results::SavedRun;
+    use crate::store::results::{Invocation, SavedRun};
 
     #[test]
     fn the_screen_of_a_run() {
@@ -317,6 +331,31 @@ mod tests {
         };
         assert_eq!(places(&none), places(&all), "{none}");
         assert!(!none.contains(['×', '░']) || none.contains(ABSENT), "{none}");
+    }
+
+    /// One process of twelve was not disturbed: it alone has the figure, all decide the verdict.
+    #[test]
+    fn a_run_of_stopped_or_throttled_processes_is_not_quiet_and_its_rows_count_them() {
+        type Disturb = fn(&mut Invocation, u64);
+        let stop: Disturb = |process, ns| process.stopped_ns = Some(ns);
+        let throttle: Disturb = |process, ns| {
+            let found = &mut process.record.as_mut().unwrap().interference;
+            (found.throttled_ns, found.throttled_periods) = (Some(2 * ns), Some([9, 10]));
+        };
+        for (disturb, word) in [(stop, "STOPPED"), (throttle, "THROTTLED")] {
+            let mut run = fixtures::run();
+            for process in &mut run.invocations {
+                if process.round > 1 && process.record.is_some() {
+                    disturb(process, 20_000_000_000);
+                }
+            }
+            let report = fixtures::report_with(&run);
+            let text = screen(&report, "results/run-1", false);
+            assert!(text.contains(&format!("\n{word}: ")) && text.contains("18 %"), "{text}");
+            assert!(text.contains(" 1 of 12 processes\n"), "{text}");
+            let full = super::super::page::text(&super::super::report::page(&report));
+            assert!(full.contains(&format!("{word}: ")) && full.contains(" 1 of 12\n"), "{full}");
+        }
     }
 
     #[test]
