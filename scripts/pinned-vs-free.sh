@@ -63,10 +63,13 @@ for ((round = 1; round <= rounds; round++)); do
     done
 done
 for program in "${PROGRAMS[@]}"; do
-    free=$(median <<<"${figures[$program free]}") pinned=$(median <<<"${figures[$program pinned]}")
-    awk -v program="$program" -v free="$free" -v pinned="$pinned" 'BEGIN {
-        ratio = pinned > 0 ? sprintf("%.2f", free / pinned) : "undefined"
+    all_free=${figures[$program free]} all_pinned=${figures[$program pinned]}
+    # Of each round, so that what slows a whole round cancels.
+    ratio=$(paste <(printf %s "$all_free") <(printf %s "$all_pinned") |
+        awk '$2 > 0 { print $1 / $2 }' | median)
+    awk -v program="$program" -v free="$(median <<<"$all_free")" \
+        -v pinned="$(median <<<"$all_pinned")" -v ratio="$ratio" 'BEGIN {
         printf "# %s: median %.0f ns free, %.0f ns pinned, free / pinned %s\n",
-            program, free, pinned, ratio
+            program, free, pinned, ratio > 0 ? sprintf("%.2f", ratio) : "undefined"
     }'
 done

@@ -128,6 +128,25 @@ class Figure:
         return self.map(math.log).minus(other.map(math.log)).map(math.exp)
 
 
+def paired(first, second, combine):
+    """The figure of the rounds that both have, from dictionaries by round; of their medians if there
+    is no such round. `combine` is a difference, of logarithms if it is a ratio."""
+    pairs = [combine(first[of], second[of]) for of in first if of in second]
+    if not pairs:
+        return Figure(combine(median(first.values()), median(second.values())), None, 0)
+    middle, plain = median(pairs), Figure.of(pairs, wider=1)
+    ends = plain.ends and tuple(middle + (end - middle) * WIDER for end in plain.ends)
+    return Figure(middle, ends, len(pairs))
+
+
+def paired_ratio(first, second):
+    return paired(first, second, lambda a, b: math.log(a / b)).map(math.exp)
+
+
+def paired_difference(first, second):
+    return paired(first, second, lambda a, b: a - b)
+
+
 # Records.
 
 def is_used(line):
@@ -172,14 +191,17 @@ class Case:
 
     def __init__(self, lines):
         # The last attempt at a round.
-        rounds = {line["round"]: line["record"] for line in lines if is_used(line)}
-        self.records = list(rounds.values())
+        self.rounds = {line["round"]: line["record"] for line in lines if is_used(line)}
+        self.records = list(self.rounds.values())
         keep = [of for of in self.records if of["ledger"] and not of.get("serving")]
         self.unit = "bytes" if keep else "ns"
 
+    def by_round(self, measurement=None):
+        values = {of: value_of(record, measurement) for of, record in self.rounds.items()}
+        return {of: value for of, value in values.items() if value is not None}
+
     def values(self, measurement=None):
-        values = [value_of(record, measurement) for record in self.records]
-        return [value for value in values if value is not None]
+        return list(self.by_round(measurement).values())
 
     def figure(self, measurement=None, confidence=0.95, wider=WIDER):
         return Figure.of(self.values(measurement), confidence, wider)
@@ -272,10 +294,10 @@ def check_json(check, run, report):
             continue
         figure = case.figure(row["measurement"])
         if row.get("other"):
-            other = run.case(row["other"]["case"]).figure()
-            is_ratio = row["unit"] == "ratio"
-            expected = figure.over(other) if is_ratio else figure.minus(other)
-            check.same(where, row["figure"]["value"], expected.value)
+            sides = case.by_round(row["measurement"]), run.case(row["other"]["case"]).by_round()
+            expected = (paired_ratio if row["unit"] == "ratio" else paired_difference)(*sides)
+            check.figure(where, row["figure"], expected)
+            check.same(f"{where} n", row["figure"]["count"], expected.n)
             continue
         check.figure(where, row["figure"], figure)
         check.same(f"{where} n", row["figure"]["count"], figure.n)
@@ -301,10 +323,33 @@ def check_json(check, run, report):
                 check.figure(f"{where} {part['name']}", part["bytes_per_task"],
                              case.memory(part["name"]))
     for block in (block for screen in report["screen"] for block in screen["blocks"]):
-        reference = run.case(block["reference"])
-        for row in (row for row in block["rows"] if row["factor"]):
-            check.same(f"{row['label']} factor", row["factor"]["value"],
-                       run.case(row["case"]).figure().value / reference.figure().value)
+        check_factors(check, run, block["rows"], block["reference"])
+    for group in report["groups"]:
+        for unit in ("ns", "bytes"):
+            rows = [row for row in group["rows"] if row["factor"]
+                    and run.case(row["case"]).unit == unit]
+            if rows:
+                figures = {row["case"]: run.case(row["case"]).figure().value for row in rows}
+                check_factors(check, run, rows, min(figures, key=figures.get))
+        check_loads(check, run, group["loads"])
+
+
+def check_factors(check, run, rows, reference):
+    """The factors of rows to the case that is marked 1."""
+    for row in (row for row in rows if row["factor"]):
+        sides = run.case(row["case"]).by_round(), run.case(reference).by_round()
+        check.figure(f"{row['label']} over {reference}", row["factor"], paired_ratio(*sides))
+
+
+def check_loads(check, run, loads):
+    """The factors in a table of figures by load."""
+    for at, load in enumerate(loads["loads"] if loads else []):
+        lines = [line for line in loads["lines"] if line["figures"][at:] and line["figures"][at]]
+        cases = [run.case(line["cases"][at]) for line in lines]
+        lowest = min(cases, key=lambda case: case.figure().value).by_round() if cases else {}
+        for line, case in zip(lines, cases):
+            where = f"{line['label']}, {load}"
+            check.figure(where, line["factors"][at], paired_ratio(case.by_round(), lowest))
 
 
 def check_csv(check, run, rows):

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Quantity, Row, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
-use crate::manifest::{Group, Manifest};
+use crate::manifest::{Group, LineSpec, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
 const MATTERS: f64 = 1.2;
@@ -33,6 +33,8 @@ pub struct LoadLine {
     pub cases: Vec<String>,
     /// Its figure under each load; `null` if not measured.
     pub figures: Vec<Option<Estimate>>,
+    /// The figure over the lowest under that load: the median over common rounds of the quotient.
+    pub factors: Vec<Option<Estimate>>,
 }
 
 /// The line to choose.
@@ -54,32 +56,51 @@ pub struct LoadAdvice {
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
     pub fn of(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Option<Self> {
-        let mut choices = Vec::new();
-        let lines = group.lines.iter().zip('A'..).filter_map(|(line, letter)| {
-            let cases = manifest.cases_of(&line.case).unwrap_or_default();
-            let cases: Vec<String> = cases.into_iter().map(|case| case.name.clone()).collect();
-            let rows: Vec<Option<&Row>> = cases.iter().map(|case| row_of(rows, case)).collect();
-            let figures: Vec<_> = rows.iter().map(|row| row.and_then(|row| row.figure)).collect();
-            if line.choice {
-                choices.push((line.text.clone(), rows));
-            }
-            let label = line.text.clone();
-            let is_measured = figures.iter().any(Option::is_some);
-            is_measured.then_some(LoadLine { letter, label, cases, figures })
-        });
+        let rows_of_line = |line: &LineSpec| -> Vec<(String, Option<&Row>)> {
+            let cases = manifest.cases_of(&line.case).unwrap_or_default().into_iter();
+            cases.map(|case| (case.name.clone(), row_of(rows, &case.name))).collect()
+        };
+        let rows: Vec<_> = group.lines.iter().map(rows_of_line).collect();
+        let lowest: Vec<Option<&Row>> =
+            (0..group.loads.len()).map(|at| lowest(&rows, at)).collect();
+        let lines =
+            group.lines.iter().zip('A'..).zip(&rows).filter_map(|((line, letter), rows)| {
+                let (cases, rows): (Vec<String>, Vec<Option<&Row>>) = rows.iter().cloned().unzip();
+                let label = line.text.clone();
+                let figures: Vec<_> =
+                    rows.iter().map(|row| row.and_then(|row| row.figure)).collect();
+                let factors =
+                    rows.iter().zip(&lowest).map(|(row, lowest)| over((*row)?, (*lowest)?));
+                let factors = factors.collect();
+                let is_measured = figures.iter().any(Option::is_some);
+                is_measured.then_some(LoadLine { letter, label, cases, figures, factors })
+            });
         let lines: Vec<LoadLine> = lines.collect();
+        let choices = group.lines.iter().zip(&rows).filter(|(line, _)| line.choice);
+        let choices: Vec<_> = choices
+            .map(|(line, rows)| (line.text.clone(), rows.iter().map(|(_, row)| *row).collect()))
+            .collect();
         let advice = advice(&group.loads, &choices);
         (!lines.is_empty()).then(|| Self { loads: group.loads.clone(), lines, advice })
     }
+}
+
+/// The row with the lowest figure under a load.
+fn lowest<'a>(lines: &[Vec<(String, Option<&'a Row>)>], load: usize) -> Option<&'a Row> {
+    let rows = lines.iter().filter_map(|rows| rows.get(load)?.1);
+    rows.min_by(|one, other| one.value().total_cmp(&other.value()))
+}
+
+fn over(row: &Row, other: &Row) -> Option<Estimate> {
+    ratio(&[row, other].map(Row::by_round), CONFIDENCE, DEPENDENT)
 }
 
 /// Compares the first choice with the others under each load.
 fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<LoadAdvice> {
     let ((usual, rows), others) = choices.split_first()?;
     rows.iter().flatten().next()?.figure?;
-    let over = |one: Option<&Row>, other: Option<&Row>| {
-        let one = one.filter(|row| row.unit == Quantity::Nanoseconds)?;
-        ratio(&[one, other?].map(Row::by_round), CONFIDENCE, DEPENDENT)
+    let over = |one: Option<&Row>, than: Option<&Row>| {
+        over(one.filter(|row| row.unit == Quantity::Nanoseconds)?, than?)
     };
     let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |interval| interval.low);
     let matters = |ratio: &Estimate| nearer_end(ratio) >= MATTERS;

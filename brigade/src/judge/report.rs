@@ -401,6 +401,9 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
         let rows = at.map_or(&mut others.rows, |at| &mut rows[at]);
         rows.extend(of_case.iter().cloned());
     }
+    for rows in rows.iter_mut().chain([&mut others.rows]) {
+        add_factors(rows);
+    }
     let measured = manifest.groups.iter().zip(rows).filter(|(_, rows)| !rows.is_empty());
     let groups = measured.map(|(stated, rows)| Group {
         name: stated.name.clone(),
@@ -415,6 +418,22 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
         rows,
     });
     groups.chain(Some(others).filter(|group| !group.rows.is_empty())).collect()
+}
+
+/// Gives each case of a group its factor to the cheapest one of the same unit.
+fn add_factors(rows: &mut [Row]) {
+    for unit in [Quantity::Nanoseconds, Quantity::Bytes] {
+        let mut before = None;
+        // The first row of a case is its figure, others are of single measurements.
+        let is_case = |row: &&mut Row| before.replace(row.case.clone()) != Some(row.case.clone());
+        let rows = rows.iter_mut().filter(is_case).filter(|row| row.unit == unit);
+        let mut rows: Vec<&mut Row> = rows.collect();
+        let cheapest = rows.iter().min_by(|one, other| one.value().total_cmp(&other.value()));
+        let Some(cheapest) = cheapest.map(|row| row.by_round()) else { continue };
+        for row in &mut rows {
+            row.factor = ratio(&[row.by_round(), cheapest.clone()], CONFIDENCE, DEPENDENT);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -59,7 +59,8 @@ pub struct Row {
     pub percentiles: Percentiles,
     /// The other case of a comparison; the figure is then a ratio or difference.
     pub other: Option<Other>,
-    /// The case's figure divided by that of the row marked 1, on the first screen.
+    /// The case over the row marked 1 of a part of the first screen, or over the cheapest case of a
+    /// group: the median over common rounds of the quotient.
     pub factor: Option<Estimate>,
     /// CPU time per operation of the whole process, user and kernel.
     pub cpu_ns: Option<f64>,

@@ -125,37 +125,34 @@ pub const DEVIATE: f64 = 1.96;
 /// One figure per round; rounds without a figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
 
-/// The quotient of the medians of two sides. Its interval is that of the median over
-/// common rounds of the quotient, in which what slows a whole round cancels, extended to the
-/// figure. `None` if a figure is missing or not positive.
+/// The quotient of two sides: the median over common rounds of the quotient, in which what slows a
+/// whole round cancels, with its interval. Logarithms are sorted, so that the other way round it is
+/// the reciprocal. `None` if a figure is missing or not positive.
 pub fn ratio(sides: &[ByRound; 2], confidence: f64, inflation: f64) -> Option<Estimate> {
     let logarithms = |by_round: &ByRound| -> Option<ByRound> {
         let log = |value: &f64| (*value > 0.0 && value.is_finite()).then(|| value.ln());
         by_round.iter().map(|(round, value)| Some((*round, log(value)?))).collect()
     };
     let [first, second] = sides;
-    let value = (median_of(first)? / median_of(second)?).ln();
     let logs = [logarithms(first)?, logarithms(second)?];
-    Some(paired(value, &logs, confidence, inflation).map(f64::exp))
+    Some(paired(&logs, confidence, inflation)?.map(f64::exp))
 }
 
-/// The difference of the medians of two sides, with an interval of 95 %.
+/// The difference of two sides, treated alike, with an interval of 95 %.
 pub fn difference(sides: &[ByRound; 2]) -> Option<Estimate> {
-    let value = median_of(&sides[0])? - median_of(&sides[1])?;
-    Some(paired(value, sides, CONFIDENCE, DEPENDENT))
+    paired(sides, CONFIDENCE, DEPENDENT)
 }
 
-fn paired(value: f64, sides: &[ByRound; 2], confidence: f64, inflation: f64) -> Estimate {
-    let [first, second] = sides;
+/// The median over common rounds of the difference, with its interval. Without a common round it is
+/// the difference of the medians, without an interval.
+fn paired([first, second]: &[ByRound; 2], confidence: f64, inflation: f64) -> Option<Estimate> {
     let common = first.iter().filter_map(|(round, first)| Some(first - second.get(round)?));
     let common: Vec<f64> = common.collect();
-    let count = common.len();
-    let interval = Estimate::of_independent(confidence, &common).and_then(|pairs| {
-        let Interval { low, high } = pairs.interval?;
-        let end = |end: f64| pairs.value + inflation.sqrt() * (end - pairs.value);
-        Some(Interval { low: end(low).min(value), high: end(high).max(value) })
-    });
-    Estimate { value, interval, count }
+    let Some(pairs) = Estimate::of_independent(confidence, &common) else {
+        let value = median_of(first)? - median_of(second)?;
+        return Some(Estimate { value, interval: None, count: 0 });
+    };
+    Some(pairs.map(|end| pairs.value + inflation.sqrt() * (end - pairs.value)))
 }
 
 fn median_of(by_round: &ByRound) -> Option<f64> {
@@ -369,27 +366,35 @@ mod tests {
         (1..).zip(values.iter().copied()).collect()
     }
 
-    // The ratios by round are 2, 4, 8, 16 and 32, whose range is the interval at 93.75 %: two powers of
-    // two on each side of the quotient of the medians, 40 / 5.
+    // The ratios by round are 2, 4, 8, 16 and 64; their range is the interval at 93.75 %. The quotient
+    // of the medians, 64 / 5, is another.
     #[test]
-    fn a_ratio_is_the_quotient_of_medians_with_the_interval_of_pairs() {
-        let first = rounds(&[1.0, 10.0, 3.0, 7.0, 5.0]);
-        let second = rounds(&[2.0, 40.0, 24.0, 112.0, 160.0]);
-        for (found, value) in [
-            (ratio(&[second.clone(), first.clone()], 0.9375, INDEPENDENT), 8.0),
-            (ratio(&[first.clone(), second.clone()], 0.9375, INDEPENDENT), 1.0 / 8.0),
+    fn a_ratio_is_the_median_of_pairs_with_its_interval() {
+        let first = rounds(&[1.0, 10.0, 8.0, 4.0, 5.0]);
+        let second = rounds(&[2.0, 40.0, 64.0, 64.0, 320.0]);
+        for (found, expected) in [
+            (ratio(&[second.clone(), first.clone()], 0.9375, INDEPENDENT), [8.0, 2.0, 64.0]),
+            (
+                ratio(&[first.clone(), second.clone()], 0.9375, INDEPENDENT),
+                [0.125, 1.0 / 64.0, 0.5],
+            ),
         ] {
             let found = found.unwrap();
             let ends = found.interval.unwrap();
-            assert_close("value", found.value, value, 1e-9);
-            assert_close("low", ends.low, value / 4.0, 1e-9);
-            assert_close("high", ends.high, value * 4.0, 1e-9);
+            for (end, expected) in [found.value, ends.low, ends.high].into_iter().zip(expected) {
+                assert_close("ratio", end, expected, 1e-9);
+            }
         }
         let over = |second: ByRound| ratio(&[first.clone(), second], 0.95, DEPENDENT);
-        assert_eq!(over([(9, 1.0)].into()).unwrap().interval, None, "no round in common");
+        let apart = over([(9, 2.5)].into()).unwrap();
+        assert_close("of no round in common", apart.value, 2.0, 1e-9);
+        assert_eq!((apart.interval, apart.count), (None, 0));
         assert_eq!((over(rounds(&[0.0; 5])), over(ByRound::new())), (None, None));
+        // The differences are 1, 30, 56, 60 and 315.
         let found = difference(&[second, first.clone()]).unwrap();
-        assert_eq!((found.value, found.count), (35.0, 5));
+        assert_eq!((found.value, found.count), (56.0, 5));
+        let ends = found.interval.unwrap();
+        assert_close("high", ends.high, 56.0 + 3_f64.sqrt() * (315.0 - 56.0), 1e-9);
     }
 
     /// A standard normal value (Box and Muller 1958).

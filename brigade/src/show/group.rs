@@ -62,7 +62,10 @@ pub fn loads_table(loads: &Loads) -> Table {
     let value = |line: &LoadLine, at: usize| {
         line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |figure| figure.value)
     };
-    let best = |at| loads.lines.iter().map(|line| value(line, at)).fold(f64::INFINITY, f64::min);
+    let by = |line: &LoadLine, at: usize| {
+        let ratio = line.factors.get(at).copied().flatten();
+        ratio.map_or(String::new(), |ratio| factor(ratio.value))
+    };
     let last = loads.loads.len().saturating_sub(1);
     let mut lines: Vec<&LoadLine> = loads.lines.iter().collect();
     lines.sort_by(|one, other| value(one, last).total_cmp(&value(other, last)));
@@ -71,7 +74,7 @@ pub fn loads_table(loads: &Loads) -> Table {
         for at in 0..loads.loads.len() {
             let figure = value(line, at);
             cells.extend(match figure.is_finite() {
-                true => [duration(figure), factor(figure / best(at))],
+                true => [duration(figure), by(line, at)],
                 false => [ABSENT.to_owned(), String::new()],
             });
         }

@@ -192,8 +192,9 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     let axis = axis(&rows);
     let mut text = format!("\n{question}{}", heading("", axis.as_ref(), &rows));
     let shown_row = |row: &&Row| {
-        let by = row.figure.map_or(String::new(), |figure| factor(figure.value / cheapest));
-        line(row, &by, axis.as_ref(), colours)
+        let is_cheapest = row.figure.is_some_and(|figure| figure.value <= cheapest);
+        let by = row.factor.map_or(String::new(), |ratio| factor(ratio.value));
+        line(row, if is_cheapest { "1" } else { &by }, axis.as_ref(), colours)
     };
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
     let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
@@ -308,6 +309,7 @@ mod tests {
     use crate::fixtures::{self, Sample};
     use crate::judge::compare::Repeat;
     use crate::judge::report::{Answer, RunData, report};
+    use crate::judge::statistics::sorted;
     use crate::manifest::Manifest;
     use crate::store::results::{Invocation, SavedRun};
 
@@ -419,15 +421,23 @@ mod tests {
                 let text: String = line.chars().skip(from).take(columns).collect();
                 (![ABSENT, ""].contains(&text.trim())).then_some(text)
             };
-            let median = |row: &Row| column(row, LABEL, MEDIAN).map(|text| parsed(&text));
             let reference = block.rows.iter().find(|row| row.case == block.reference);
-            let Some(reference) = reference.and_then(median) else { continue };
+            let Some(reference) = reference.map(Row::by_round) else { continue };
             for row in &block.rows {
                 let Some(factor) = column(row, LABEL + MEDIAN + RANGE, FACTOR) else { continue };
                 if !factor.contains(['<', '>']) {
-                    let quotient = median(row).unwrap() / reference;
-                    let off = (parsed(&factor) / quotient).ln().abs();
-                    assert!(off < 0.065, "{}: {factor}, not {quotient}: {text}", row.label);
+                    let common = row.by_round().into_iter();
+                    let quotients: Vec<f64> = common
+                        .filter_map(|(round, value)| Some(value / reference.get(&round)?))
+                        .collect();
+                    let [low, .., high] = sorted(&quotients)[..] else { continue };
+                    let printed = parsed(&factor);
+                    let is_within = 0.93 * low <= printed && printed <= 1.07 * high;
+                    let fewer = quotients.iter().filter(|of| **of < 0.93 * printed).count();
+                    let more = quotients.iter().filter(|of| **of > 1.07 * printed).count();
+                    let is_median = 2 * fewer.max(more) <= quotients.len();
+                    let label = &row.label;
+                    assert!(is_within && is_median, "{label}: {factor} of {quotients:?}: {text}");
                 }
             }
         }
