@@ -22,7 +22,7 @@ use harness::system_files;
 
 use crate::exit::Exit;
 use crate::manifest::Manifest;
-use crate::measure::executables::unpacked_guests;
+use crate::measure::sources;
 use crate::store::results::{Invocation, Outcome};
 use flags::{Cli, Command};
 
@@ -46,8 +46,11 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     system_files::require_counters()?;
     let command = cli.command.unwrap_or(Command::Run { names: Vec::new(), flags: cli.run });
     let mut manifest = Manifest::load(cli.manifest.as_deref())?;
-    if command.starts_programs() {
-        manifest.guests = manifest.guests.or_else(unpacked_guests);
+    if command.starts_programs() && manifest.guests.is_none() {
+        match sources::folder(output::warn) {
+            Ok(folder) => manifest.guests = Some(folder),
+            Err(reason) => manifest.no_guests = Some(format!("{reason:#}")),
+        }
     }
     match command {
         Command::Run { names, flags } => match &flags.resume {

@@ -49,6 +49,9 @@ pub struct Manifest {
     /// The folder of the programs outside this binary, if known; in the file it is relative to
     /// `root`.
     pub guests: Option<PathBuf>,
+    /// Why that folder is not known.
+    #[serde(skip)]
+    pub no_guests: Option<String>,
     /// Crates that the programs measure; their versions belong to the results.
     pub measured_crates: Vec<String>,
     /// Flags of every program, unless its case has them.
@@ -112,15 +115,15 @@ pub struct Group {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`, by default the one in this binary. The folder of guests is
-    /// the manifest's, or else the one installed with this binary.
+    /// Reads the manifest at `path`, by default the one in this binary, whose folder of guests is
+    /// unknown here.
     ///
     /// # Errors
     /// [`UsageError`] if a path is wrong, or the manifest is.
     pub fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else {
             let own = Self::parse(OWN).map_err(UsageError)?;
-            return Ok(Self { guests: installed_guests(), root: repository(), ..own });
+            return Ok(Self { guests: None, root: repository(), ..own });
         };
         let name = path.display();
         let text = fs::read_to_string(path)
@@ -343,12 +346,6 @@ impl Manifest {
 fn repository() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
-}
-
-/// The guests installed with this binary.
-fn installed_guests() -> Option<PathBuf> {
-    let executable = std::env::current_exe().ok()?;
-    Some(executable.with_file_name("../share/brigade/guests")).filter(|guests| guests.is_dir())
 }
 
 /// Names the unknown name, and how to find the known ones.

@@ -2,7 +2,6 @@
 //! of the manifest builds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
@@ -19,10 +18,8 @@ use crate::manifest::tables::{Build, Program};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::{self, Cause, Signals};
+use crate::measure::sources;
 use crate::programs;
-
-/// The sources of the guests: paths and contents.
-const GUESTS: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/guests.rs"));
 
 /// This binary, even if its file was replaced.
 const OWN: &str = "/proc/self/exe";
@@ -178,7 +175,8 @@ fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyho
         return Ok(file);
     }
     let folder = guests.join(&how.folder);
-    let cache = user_cache().context("there is no folder to build it in: set XDG_CACHE_HOME")?;
+    let cache = sources::user_cache();
+    let cache = cache.context("there is no folder to build it in: set XDG_CACHE_HOME")?;
     // Two copies of a guest do not overwrite each other's builds.
     let cache = cache.join(format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes())));
     let file = cache.join(name);
@@ -193,34 +191,6 @@ fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyho
     ensure!(ended.cause != Cause::Stopped, Interrupted);
     ensure!(ended.status.success(), "{tool} cannot build it: {}", ended.reason());
     Ok(file)
-}
-
-/// Brigade's folder in the user's cache.
-fn user_cache() -> Option<PathBuf> {
-    let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
-    Some(home.join("brigade"))
-}
-
-/// Unpacks the guests' sources into the user's cache and returns their folder; `None` if there is
-/// none that can be written. Other versions of brigade have other folders.
-pub fn unpacked_guests() -> Option<PathBuf> {
-    let all: Vec<&[u8]> =
-        GUESTS.iter().flat_map(|(path, source)| [path.as_bytes(), source]).collect();
-    let cache = user_cache()?;
-    let folder = cache.join(format!("sources-{:08x}", crc32fast::hash(&all.concat())));
-    if !folder.is_dir() {
-        fs::create_dir_all(&cache).ok()?;
-        let new = tempfile::tempdir_in(&cache).ok()?;
-        for (path, source) in GUESTS {
-            let file = new.path().join(path);
-            fs::create_dir_all(file.parent()?).ok()?;
-            fs::write(file, source).ok()?;
-        }
-        // It fails if another brigade has just done the same.
-        let _ = fs::rename(new.path(), &folder);
-    }
-    folder.is_dir().then(|| folder.join("guests"))
 }
 
 /// The fingerprint of each program's binary: its length in bytes and its CRC-32. A resumed run must
@@ -253,7 +223,7 @@ mod tests {
         let command = server.command(&["env".to_owned()]);
         assert_eq!(
             command.get_args().next(),
-            env::current_exe().ok().as_deref().map(Path::as_os_str)
+            std::env::current_exe().ok().as_deref().map(Path::as_os_str)
         );
     }
 }

@@ -7,4 +7,6 @@ pub mod executables;
 pub mod guest;
 pub mod invoke;
 pub mod lock;
+pub mod ownership;
 pub mod process;
+pub mod sources;

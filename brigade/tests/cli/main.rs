@@ -7,6 +7,7 @@ mod faults;
 mod guests;
 mod inherited;
 mod machine;
+mod neighbours;
 mod report;
 mod repository;
 mod run;

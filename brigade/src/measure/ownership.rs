@@ -1,0 +1,70 @@
+//! Who can change a file. What another user of the machine can change is not executed.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+/// Write permission for the group or for everybody; a group may have other members.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// In a folder with this bit, only the owner of an entry, or of the folder, can replace it.
+const STICKY: u32 = 0o1000;
+
+const ROOT: u32 = 0;
+
+/// Whether only root and the user `owner` can change this file or folder.
+fn is_private(found: &Metadata, owner: u32) -> bool {
+    [ROOT, owner].contains(&found.uid()) && found.mode() & WRITABLE_BY_OTHERS == 0
+}
+
+/// Checks that only root and the user `owner` can change what this path leads to: it, which is
+/// absolute and without links, and the folders above it. The first `contained` of them, itself
+/// included, may not be sticky either: anybody can create a file in such a folder.
+///
+/// # Errors
+/// The first folder that somebody else can change.
+pub fn check_path(path: &Path, contained: usize, owner: u32) -> anyhow::Result<()> {
+    for (above, folder) in path.ancestors().enumerate() {
+        let name = folder.display();
+        let found = fs::symlink_metadata(folder).with_context(|| format!("reading {name}"))?;
+        let (user, mode) = (found.uid(), found.mode());
+        ensure!([ROOT, owner].contains(&user), "{name} belongs to another user ({user})");
+        let is_passed = above >= contained && mode & STICKY != 0;
+        ensure!(
+            is_passed || mode & WRITABLE_BY_OTHERS == 0,
+            "others can write to {name} (chmod go-w)"
+        );
+    }
+    Ok(())
+}
+
+/// Checks that a folder contains only files and folders that nobody but root and the user `owner`
+/// can change.
+///
+/// # Errors
+/// The first entry that somebody else can change, or that is neither.
+pub fn check_contents(folder: &Path, owner: u32) -> anyhow::Result<()> {
+    for (path, found) in entries(folder)? {
+        ensure!(is_private(&found, owner), "others can change {}", path.display());
+        if found.is_dir() {
+            check_contents(&path, owner)?;
+        } else {
+            ensure!(found.is_file(), "{} is neither a file nor a folder", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a folder; links are not followed.
+fn entries(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Metadata)>> {
+    let reading = || format!("reading {}", folder.display());
+    let entries = fs::read_dir(folder).with_context(reading)?.map(|entry| {
+        let entry = entry?;
+        let found = entry.metadata()?;
+        Ok((entry.path(), found))
+    });
+    entries.collect::<io::Result<_>>().with_context(reading)
+}
