@@ -175,12 +175,10 @@ fn built(guests: &Path, name: &str, how: &Build, signals: &mut Signals) -> anyho
         return Ok(file);
     }
     let folder = guests.join(&how.folder);
-    let cache = sources::user_cache();
-    let cache = cache.context("there is no folder to build it in: set XDG_CACHE_HOME")?;
     // Two copies of a guest do not overwrite each other's builds.
-    let cache = cache.join(format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes())));
+    let copy = format!("{:08x}", crc32fast::hash(folder.as_os_str().as_bytes()));
+    let cache = sources::private_folder(&copy).context("there is no folder to build it in")?;
     let file = cache.join(name);
-    fs::create_dir_all(&cache).context("cannot be built: creating a folder in the cache")?;
     let (tool, words) = how.command.split_first().context("a build command has words")?;
     let words = words.iter().map(OsStr::new);
     let words = words.map(|word| if word == "{output}" { file.as_os_str() } else { word });

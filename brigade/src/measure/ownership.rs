@@ -20,6 +20,11 @@ fn is_private(found: &Metadata, owner: u32) -> bool {
     [ROOT, owner].contains(&found.uid()) && found.mode() & WRITABLE_BY_OTHERS == 0
 }
 
+/// Whether it is a file or a folder of `owner` that nobody else but root can change.
+fn is_own(found: &Metadata, owner: u32) -> bool {
+    found.uid() == owner && is_private(found, owner) && (found.is_file() || found.is_dir())
+}
+
 /// Checks that only root and the user `owner` can change what this path leads to: it, which is
 /// absolute and without links, and the folders above it. The first `contained` of them, itself
 /// included, may not be sticky either: anybody can create a file in such a folder.
@@ -56,6 +61,43 @@ pub fn check_contents(folder: &Path, owner: u32) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes from a folder of this user, `owner`, what somebody else can change, and what
+/// `is_expected` refuses; it gets files and folders.
+///
+/// # Errors
+/// If something cannot be read or removed.
+pub fn purge(
+    folder: &Path,
+    owner: u32,
+    is_expected: &dyn Fn(&Path, &Metadata) -> bool,
+) -> anyhow::Result<()> {
+    for (path, found) in entries(folder)? {
+        if !is_own(&found, owner) || !is_expected(&path, &found) {
+            remove(&path, &found)?;
+        } else if found.is_dir() {
+            purge(&path, owner, is_expected)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a folder of this user, `owner`, that others can write to: they may have put something
+/// there. Does nothing if there is none.
+///
+/// # Errors
+/// If it cannot be removed, or belongs to another user.
+pub fn discard_unless_private(folder: &Path, owner: u32) -> anyhow::Result<()> {
+    let Ok(found) = fs::symlink_metadata(folder) else { return Ok(()) };
+    let (name, user) = (folder.display(), found.uid());
+    ensure!(user == owner, "{name} belongs to another user ({user})");
+    if found.is_dir() && is_own(&found, owner) { Ok(()) } else { remove(folder, &found) }
+}
+
+fn remove(path: &Path, found: &Metadata) -> anyhow::Result<()> {
+    let removed = if found.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    removed.with_context(|| format!("removing {}", path.display()))
 }
 
 /// The entries of a folder; links are not followed.

@@ -1,8 +1,9 @@
-//! Another user of the machine plants files next to the binary: nothing planted runs.
+//! Another user of the machine plants files: next to the binary, in the cache, and where brigade
+//! writes. Nothing planted runs, and nothing else is overwritten.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::unistd::geteuid;
@@ -114,4 +115,92 @@ fn guests_next_to_a_binary_run_only_if_nobody_else_could_have_put_them_there() {
     fs::rename(prefix.join("bin"), prefix.join("mine")).unwrap();
     let (ended, ran) = checks(&prefix.join("mine/brigade"), &folder, |_| {});
     assert!(!ran && ended.stderr.contains("is not used"), "{ended:?}");
+}
+
+/// The folder of unpacked sources in a cache.
+fn sources(cache: &Path) -> PathBuf {
+    let entries = fs::read_dir(cache.join("brigade")).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> =
+        entries.filter(|path| path.to_str().unwrap().contains("sources-")).collect();
+    assert_eq!(found.len(), 1);
+    found.remove(0)
+}
+
+#[test]
+fn a_damaged_cache_of_sources_repairs_itself_and_nothing_planted_in_it_runs() {
+    let Some(folder) = folder() else { return };
+    let cache = folder.path().join("cache");
+    let brigade = Path::new(env!("CARGO_BIN_EXE_brigade"));
+    let (ended, _) = checks(brigade, &folder, |_| {});
+    assert!(ended.stdout.contains("1 passed"), "{ended:?}");
+    let python = sources(&cache).join("guests/python");
+    let script = python.join("brigade.py");
+    let original = fs::read_to_string(&script).unwrap();
+    let damages: [(&str, &dyn Fn()); 9] = [
+        ("removed", &|| fs::remove_file(&script).unwrap()),
+        ("edited", &|| write(&script, PLANTED)),
+        ("a folder", &|| {
+            fs::remove_file(&script).unwrap();
+            write(script.join("x"), "");
+        }),
+        ("a link", &|| {
+            write(folder.path().join("planted"), PLANTED);
+            fs::remove_file(&script).unwrap();
+            symlink(folder.path().join("planted"), &script).unwrap();
+        }),
+        ("the language is removed", &|| fs::remove_dir_all(&python).unwrap()),
+        // What Python imports first.
+        ("a module", &|| write(python.join("json.py"), PLANTED)),
+        ("a package", &|| write(python.join("asyncio/__init__.py"), PLANTED)),
+        ("a build", &|| write(python.join("../goroutine-brigade"), PLANTED)),
+        ("open to others", &|| {
+            set_mode(cache.join("brigade"), 0o777);
+            set_mode(&script, 0o666);
+        }),
+    ];
+    for (what, damage) in damages {
+        damage();
+        let (ended, ran) = checks(brigade, &folder, |_| {});
+        assert!(!ran && ended.stdout.contains("1 passed"), "{what}: {ended:?}");
+        assert_eq!(ended.stderr, "", "{what}");
+        assert_eq!(fs::read_to_string(&script).unwrap(), original, "{what}");
+        assert!(!script.is_symlink() && !python.join("../goroutine-brigade").exists(), "{what}");
+        let files = fs::read_dir(&python).unwrap().count();
+        assert_eq!(files, 2, "{what}: something is left in the folder");
+        for path in [&cache.join("brigade"), &python, &script] {
+            assert_eq!(path.metadata().unwrap().mode() & 0o022, 0, "{what}: {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_cache_that_others_can_change_is_not_used_and_named() {
+    let Some(folder) = folder() else { return };
+    let brigade = Path::new(env!("CARGO_BIN_EXE_brigade"));
+    let home = folder.path().join("home");
+    let cache = home.join(".cache");
+    fs::create_dir(&home).unwrap();
+    let in_home = |command: &mut Command| {
+        command.env_remove("XDG_CACHE_HOME").env("HOME", &home);
+    };
+    let refused = |what: &str, names: &str| {
+        let (ended, ran) = checks(brigade, &folder, in_home);
+        assert!(!ran && ended.stdout.contains("1 skipped"), "{what}: {ended:?}");
+        assert!(ended.stdout.contains(names), "{what}: {ended:?}");
+        assert!(ended.stdout.contains("set XDG_CACHE_HOME"), "{what}: {ended:?}");
+    };
+    set_mode(&home, 0o777);
+    refused("HOME is open", "others can write");
+    assert!(!cache.exists(), "something was created where others can do the same");
+    set_mode(&home, 0o1777);
+    let (ended, _) = checks(brigade, &folder, in_home);
+    assert!(ended.stdout.contains("1 passed"), "{ended:?}");
+    for path in [cache.clone(), cache.join("brigade")] {
+        if geteuid().is_root() {
+            write(sources(&cache).join("guests/python/brigade.py"), PLANTED);
+            chown(&path, Some(NOBODY), None).unwrap();
+            refused(&format!("{} of nobody", path.display()), "belongs to another user");
+            chown(&path, Some(0), None).unwrap();
+        }
+    }
 }
