@@ -23,7 +23,8 @@ mod executor;
 mod tokio_tasks;
 
 use harness::RuntimeKind::{AsyncExecutor, Compio, Tokio, TokioCurrentThread, TokioLocal};
-use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, Spec};
+use harness::limits::Kind;
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, Spec, TaskKind};
 
 /// Time a byte on its way through N async tasks that wait for I/O.
 ///
@@ -48,7 +49,7 @@ const SPEC: Spec = Spec {
     spread: true,
     hops: true,
     runtimes: &[Tokio, TokioCurrentThread, TokioLocal, AsyncExecutor, Compio],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::AsyncTask, Kind::TokioPipe)
 };
 
 harness::program!(SPEC, declare, run);
@@ -56,8 +57,8 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let spec = SPEC.on(flags.runtime, launch)?;
     let switches = (!spec.spread).then_some(0.0);
-    let kind = flags.runtime.runtime.task_over_pipes();
-    Ok(Spec { switches, load: Some(flags.load), kind, ..spec })
+    let needs = flags.runtime.runtime.needs_over_pipes();
+    Ok(Spec { switches, load: Some(flags.load), needs, ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

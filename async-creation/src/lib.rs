@@ -26,8 +26,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use compio::runtime::Runtime;
 use futures::executor::{LocalPool, block_on};
 use harness::failure::UsageError;
+use harness::limits::Kind;
 use harness::runtime::AsyncRuntime;
-use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, clock, failure};
+use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock, failure};
 use tokio::sync::Semaphore;
 
 use spawners::{OfTokio, Spawner};
@@ -65,7 +66,7 @@ const SPEC: Spec = Spec {
         RuntimeKind::LocalPool,
         RuntimeKind::Coroutine,
     ],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::AsyncTask, Kind::Tokio)
 };
 
 harness::program!(SPEC, declare, run);

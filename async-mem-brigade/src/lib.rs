@@ -27,9 +27,10 @@ use harness::RuntimeKind::{
 use harness::async_tasks::{caught, end};
 use harness::failure::to_create;
 use harness::hand_over::swapped;
+use harness::limits::Kind;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::threads::TaskError;
-use harness::{Bench, Launch, Line, LoadFlags, Measured, RuntimeFlags, Spec, Station};
+use harness::{Bench, Launch, Line, LoadFlags, Measured, RuntimeFlags, Spec, Station, TaskKind};
 use tokio::sync::mpsc;
 
 use channels::{Channel, Sink, Source};
@@ -58,7 +59,7 @@ const SPEC: Spec = Spec {
     spread: true,
     hops: true,
     runtimes: &[TokioCurrentThread, Tokio, TokioLocal, AsyncExecutor, Compio, LocalPool],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::AsyncTask, Kind::Tokio)
 };
 
 harness::program!(SPEC, declare, run);

@@ -29,7 +29,7 @@ use harness::async_tasks::end;
 use harness::failure::{UsageError, to_create};
 use harness::limits::Kind;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
-use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, Work, WorkFlag};
+use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, Work, WorkFlag};
 use tokio::sync::mpsc;
 use tokio::task::{block_in_place, spawn_blocking};
 
@@ -66,8 +66,13 @@ enum Via {
     Channel,
 }
 
-const SPEC: Spec =
-    Spec { tasks: 1, iters: 1000, spread: true, runtimes: RuntimeKind::OF_TOKIO, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 1,
+    iters: 1000,
+    spread: true,
+    runtimes: RuntimeKind::OF_TOKIO,
+    ..Spec::new(TaskKind::AsyncTask, Kind::TokioBlocking)
+};
 
 harness::program!(SPEC, declare, run);
 
@@ -76,8 +81,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     if via == Via::BlockInPlace && runtime.runtime != RuntimeKind::Tokio {
         bail!(UsageError("--via block-in-place: needs workers; choose --runtime tokio".into()));
     }
-    let kind = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
-    Ok(Spec { load: Some(work.into()), kind, ..SPEC.on(runtime, launch)? })
+    let needs = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
+    Ok(Spec { load: Some(work.into()), needs, ..SPEC.on(runtime, launch)? })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

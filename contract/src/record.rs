@@ -30,6 +30,7 @@ pub fn the_record_is_valid(program: &Program) {
     assert_eq!(printed, serde_json::to_value(&record).expect("a record serializes"));
 
     assert_eq!(record.program, program.name);
+    assert!(record.kind.is_some(), "it does not say what its tasks are");
     assert_eq!((record.tasks, record.tokens), (program.fixed_tasks.unwrap_or(5), 1));
     assert_eq!((record.iterations, record.warmups), (20, 3));
     assert_eq!((record.ended_by, &record.error), (Ending::Iterations, &None));

@@ -18,7 +18,9 @@ use anyhow::{bail, ensure};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use harness::limits::Kind;
-use harness::{Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, failure, threads};
+use harness::{
+    Bench, Launch, LoadFlags, Measured, Spec, StackFlag, Station, TaskKind, failure, threads,
+};
 
 /// Time a number on its way through N stackful coroutines on one thread.
 ///
@@ -33,13 +35,19 @@ struct Flags {
     load: LoadFlags,
 }
 
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    switches: Some(0.0),
+    hops: true,
+    ..Spec::new(TaskKind::Coroutine, Kind::Coroutine)
+};
 
 harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let (kind, stack_bytes) = (Kind::Coroutine, flags.stack.stack_size as u64);
-    Ok(Spec { hops: true, load: Some(flags.load), kind, stack_bytes, ..SPEC })
+    let stack_bytes = flags.stack.stack_size as u64;
+    Ok(Spec { load: Some(flags.load), stack_bytes, ..SPEC })
 }
 
 /// It is resumed with a number, or with nothing to end, and suspends with the next number.

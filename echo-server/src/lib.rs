@@ -39,7 +39,7 @@ use clap::value_parser;
 use harness::counters::Counters;
 use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
-use harness::limits::{self, Kind as TaskKind, Need, Resource};
+use harness::limits::{self, Need, Resource};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, spawn};
 use harness::record::Serving;
@@ -48,7 +48,7 @@ use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::usage::children_of;
-use harness::{Bench, Launch, Measured, Spec, StackFlag, WorkFlag, clock, cpus, memory};
+use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -149,6 +149,20 @@ enum Kind {
     One,
 }
 
+impl Kind {
+    /// What the tasks are.
+    fn task_kind(self) -> TaskKind {
+        match self {
+            Self::Thread | Self::ThreadPool => TaskKind::Thread,
+            Self::Process => TaskKind::Process,
+            Self::Tokio | Self::TokioCurrentThread => TaskKind::AsyncTask,
+            Self::AsyncExecutor | Self::Compio => TaskKind::AsyncTask,
+            Self::Epoll | Self::IoUring => TaskKind::EventLoop,
+            Self::One => TaskKind::None,
+        }
+    }
+}
+
 /// Values of `--channel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Channel {
@@ -158,7 +172,12 @@ enum Channel {
     Unix,
 }
 
-const SPEC: Spec = Spec { tasks: 1000, iters: 1000, spread: true, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 1000,
+    iters: 1000,
+    spread: true,
+    ..Spec::new(TaskKind::Thread, limits::Kind::ThreadTcp)
+};
 
 harness::program!(SPEC, declare, run);
 
@@ -184,23 +203,19 @@ impl Flags {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.use_of(launch.tasks)?;
-    let (connections, ports) = (launch.tasks.into(), u64::from(flags.channel == Channel::Tcp));
-    // A connection is a file of each process, so two of the machine.
-    limits::require(&Need::new(TaskKind::TokioTcp, connections).with(Resource::Ports, ports))?;
-    let mut of_machine = limits::in_force(&SystemFiles::live());
-    of_machine.retain(|limit| limit.name == "fs.file-max");
-    limits::admit(&Need::new(TaskKind::TokioTcp, 2 * connections), &of_machine)?;
     let workers = flags.workers.map_or(launch.cpus() as u64, u64::from);
-    let (kind, threads) = match flags.kind {
-        Kind::Thread => (TaskKind::ThreadTcp, 0),
-        Kind::Process => (TaskKind::Process, 0),
-        Kind::Tokio | Kind::ThreadPool => (TaskKind::TokioTcp, workers + 1),
-        Kind::Compio | Kind::IoUring => (TaskKind::Compio, 1),
-        _ => (TaskKind::TokioTcp, 1),
+    let (needs, threads) = match flags.kind {
+        Kind::Thread => (limits::Kind::ThreadTcp, 0),
+        Kind::Process => (limits::Kind::Process, 0),
+        Kind::Tokio | Kind::ThreadPool => (limits::Kind::TokioTcp, workers + 1),
+        Kind::Compio | Kind::IoUring => (limits::Kind::Compio, 1),
+        _ => (limits::Kind::TokioTcp, 1),
     };
+    let kind = Some(flags.kind.task_kind()).filter(|_| flags.server.is_none());
     Ok(Spec {
         load: Some(flags.work.into()),
         kind,
+        needs,
         threads,
         stack_bytes: flags.stack.stack_size as u64,
         // A message, and the other end of the connection.
@@ -209,7 +224,19 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     })
 }
 
+/// Checks the limits of so many connections, whatever serves them.
+fn require(flags: &Flags, connections: u64) -> anyhow::Result<()> {
+    let ports = u64::from(flags.channel == Channel::Tcp);
+    // A connection is a file of each process, so two of the machine.
+    let need = |connections| Need::new(limits::Kind::TokioTcp, connections);
+    limits::require(&need(connections).with(Resource::Ports, ports))?;
+    let mut of_machine = limits::in_force(&SystemFiles::live());
+    of_machine.retain(|limit| limit.name == "fs.file-max");
+    Ok(limits::admit(&need(2 * connections), &of_machine)?)
+}
+
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    require(flags, bench.tasks() as u64)?;
     // Memory per connection is the difference of two servers, without what both have once.
     let few = Some(FEW).filter(|few| *few < bench.tasks());
     few.into_iter().chain([bench.tasks()]).try_for_each(|number| serve(flags, bench, number))

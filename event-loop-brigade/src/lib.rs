@@ -24,7 +24,7 @@ use std::io::{self, ErrorKind};
 use anyhow::Context as _;
 use harness::limits::Kind;
 use harness::threads::TaskError;
-use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, failure};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, TaskKind, failure};
 use rustix::event::epoll::EventFlags;
 
 use epoll::Epoll;
@@ -64,7 +64,13 @@ enum Loop {
     IoUringSqpoll,
 }
 
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    switches: Some(0.0),
+    hops: true,
+    ..Spec::new(TaskKind::EventLoop, Kind::EpollPipe)
+};
 
 harness::program!(SPEC, declare, run);
 
@@ -74,9 +80,8 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let by_sqpoll = flags.event_loop == Loop::IoUringSqpoll;
     Ok(Spec {
         switches: (!by_sqpoll).then_some(0.0),
-        hops: true,
         load: Some(flags.load),
-        kind: if by_epoll { Kind::EpollPipe } else { Kind::IoUringPipe },
+        needs: if by_epoll { Kind::EpollPipe } else { Kind::IoUringPipe },
         threads: by_sqpoll.into(),
         ..SPEC
     })

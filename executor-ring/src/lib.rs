@@ -34,7 +34,7 @@ use harness::failure::{UsageError, to_create};
 use harness::flags::name;
 use harness::limits::Kind;
 use harness::runtime::with_workers;
-use harness::{Bench, Launch, Spec};
+use harness::{Bench, Launch, Spec, TaskKind};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
@@ -112,7 +112,8 @@ impl Executor {
     }
 }
 
-const SPEC: Spec = Spec { tasks: 100, iters: 20, ..Spec::NEW };
+const SPEC: Spec =
+    Spec { tasks: 100, iters: 20, ..Spec::new(TaskKind::AsyncTask, Kind::AsyncExecutor) };
 
 harness::program!(SPEC, declare, run);
 
@@ -122,7 +123,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     // The kernel has nothing to switch on one thread.
     let switches = one_thread.then_some(0.0);
     let threads = if one_thread { 0 } else { launch.cpus() as u64 };
-    Ok(Spec { switches, kind: Kind::AsyncExecutor, threads, ..SPEC })
+    Ok(Spec { switches, threads, ..SPEC })
 }
 
 /// Measures an executor through one of its interfaces. All interfaces use the same runtime; if it

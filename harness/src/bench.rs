@@ -15,12 +15,14 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::flags::Flags;
 use crate::laps::{Laps, Purpose};
+use crate::limits::Kind;
 use crate::placement::Placement;
 use crate::progress::Progress;
 use crate::samples::Measured;
 use crate::spec::Spec;
 use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, WorkingSet};
+use crate::task_kind::TaskKind;
 use crate::trace::Tracer;
 
 /// Measures laps for a program. Clones share one state.
@@ -44,7 +46,7 @@ impl Bench {
         let warmups = Some(warmups);
         let flags = Flags { iters, warmups, max_time, quiet: true, ..Flags::default() };
         let placement = Placement::apply(flags.placement, None)?;
-        let spec = Spec { tasks, ..Spec::NEW };
+        let spec = Spec { tasks, ..Spec::new(TaskKind::Thread, Kind::Thread) };
         Ok(Self { shared: Shared::new(spec, flags, placement).into() })
     }
 

@@ -202,9 +202,11 @@ pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Comm
 #[cfg(test)]
 mod tests {
     use super::{Command, Count, Flags, Spec, with_flags};
+    use crate::limits::Kind;
+    use crate::task_kind::TaskKind;
 
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
-        let spec = Spec { tasks: 7, iters: 10, count, ..Spec::NEW };
+        let spec = Spec { tasks: 7, iters: 10, count, ..Spec::new(TaskKind::Thread, Kind::Thread) };
         let command = with_flags(Command::new("program").no_binary_name(true), &spec, |of| of);
         Flags::read(&command.clone(), &command.try_get_matches_from(line)?)
     }

@@ -47,7 +47,8 @@ pub struct Program {
     pub version: &'static str,
 }
 
-/// The [`Program`] of the current package; with the arguments of [`run`], its `main` and its page.
+/// The [`Program`] of the current package; with the arguments of [`run`], its `main` and its page,
+/// whose flags are called `Flags`.
 #[macro_export]
 macro_rules! program {
     () => {
@@ -59,7 +60,15 @@ macro_rules! program {
     };
     ($defaults:expr, $declare:expr, $body:expr) => {
         /// This page.
-        pub const PAGE: &str = include_str!("lib.rs");
+        pub const PAGE: $crate::page::Page = $crate::page::Page {
+            name: $crate::program!().name,
+            source: include_str!("lib.rs"),
+            main,
+            command: || $crate::program::command::<Flags>($crate::program!(), &$defaults),
+            declaration: |words| {
+                $crate::page::declaration($crate::program!(), &$defaults, $declare, words)
+            },
+        };
 
         /// Runs the program: flags in, a summary or a record out.
         pub fn main() -> std::process::ExitCode {
@@ -83,13 +92,20 @@ pub fn run<F: Args>(
     let own = || flags.get().context("flags are read first");
     let read = |matches: &_| F::from_arg_matches(matches).map(|read| drop(flags.set(read)));
     let declare = |launch: &Launch| declare(own()?, launch);
-    perform(program, defaults, F::augment_args, &read, &declare, &|bench| body(own()?, bench))
+    let command = || command::<F>(program, defaults);
+    perform(program, defaults, &command, &read, &declare, &|bench| body(own()?, bench))
+}
+
+/// The command line of a program whose flags are `F`, with the defaults of this declaration.
+pub fn command<F: Args>(program: Program, defaults: &Spec) -> Command {
+    let command = Command::new(program.name).version(program.version).max_term_width(80);
+    flags::with_flags(command, defaults, F::augment_args)
 }
 
 fn perform(
     program: Program,
     defaults: &Spec,
-    augment: fn(Command) -> Command,
+    command: &dyn Fn() -> Command,
     read: &dyn Fn(&ArgMatches) -> clap::error::Result<()>,
     declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
     body: &dyn Fn(&Bench) -> anyhow::Result<()>,
@@ -97,8 +113,7 @@ fn perform(
     if let Err(error) = system_files::require_stack() {
         return fail(program, &error);
     }
-    let command = Command::new(program.name).version(program.version).max_term_width(80);
-    let mut command = flags::with_flags(command, defaults, augment);
+    let mut command = command();
     let matches = command.try_get_matches_from_mut(words(program.name));
     let flags = |matches| read(&matches).and_then(|()| Flags::read(&command, &matches));
     match matches.and_then(flags) {
@@ -310,6 +325,7 @@ impl Session {
             program: self.program.name.into(),
             version: self.program.version.into(),
             parameters: self.bench.flags().parameters.clone(),
+            kind: self.bench.shared.spec.kind,
             tasks,
             tokens: 1,
             iterations: findings.iterations,

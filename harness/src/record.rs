@@ -11,9 +11,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::task_kind::TaskKind;
+
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.1";
+pub const SCHEMA_VERSION: &str = "1.2";
 
 /// The major schema version that readers understand. Minor versions add fields that older readers
 /// ignore.
@@ -31,6 +33,9 @@ pub struct Record {
     pub version: String,
     /// Every flag's value, by its long name with underscores.
     pub parameters: BTreeMap<String, Value>,
+    /// What the tasks are; `null` in records before version 1.2, or if the program does not know.
+    #[serde(default)]
+    pub kind: Option<TaskKind>,
     /// Number of tasks.
     pub tasks: u64,
     /// Number of tokens in flight at once.

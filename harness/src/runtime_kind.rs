@@ -3,6 +3,7 @@
 use clap::builder::RangedU64ValueParser;
 
 use crate::limits::Kind;
+use crate::task_kind::TaskKind;
 
 /// Values of `--runtime`. Each program offers some of them, in its `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -29,8 +30,18 @@ impl RuntimeKind {
     /// The runtimes of tokio.
     pub const OF_TOKIO: &[Self] = &[Self::Tokio, Self::TokioCurrentThread, Self::TokioLocal];
 
-    /// The kind of its tasks in the limits, without I/O.
-    pub fn task(self) -> Kind {
+    /// What its tasks are.
+    pub fn task_kind(self) -> TaskKind {
+        match self {
+            Self::Threads => TaskKind::Thread,
+            Self::Coroutine => TaskKind::Coroutine,
+            Self::Tokio | Self::TokioCurrentThread | Self::TokioLocal => TaskKind::AsyncTask,
+            Self::AsyncExecutor | Self::Compio | Self::LocalPool => TaskKind::AsyncTask,
+        }
+    }
+
+    /// What its tasks need, without I/O.
+    pub fn needs(self) -> Kind {
         match self {
             Self::Threads => Kind::Thread,
             Self::Coroutine => Kind::Coroutine,
@@ -40,8 +51,8 @@ impl RuntimeKind {
         }
     }
 
-    /// The kind of its tasks in the limits, if they wait for pipes.
-    pub fn task_over_pipes(self) -> Kind {
+    /// What its tasks need if they wait for pipes.
+    pub fn needs_over_pipes(self) -> Kind {
         match self {
             Self::Threads => Kind::ThreadPipe,
             Self::Compio => Kind::CompioPipe,

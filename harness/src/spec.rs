@@ -5,6 +5,7 @@ use crate::limits::{Kind, Need, STANDARD_STACK_BYTES};
 use crate::placement::Placement;
 use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::station::LoadFlags;
+use crate::task_kind::TaskKind;
 
 /// A program's declaration: defaults of its flags, claims and needs.
 ///
@@ -32,8 +33,10 @@ pub struct Spec {
     pub load: Option<LoadFlags>,
     /// Processes that compete for the CPUs of the placement until this one ends.
     pub hogs: u32,
-    /// The kind of the tasks, which names their needs.
-    pub kind: Kind,
+    /// What the tasks are; `None` if they are another program's.
+    pub kind: Option<TaskKind>,
+    /// What each task needs, with the channel that it reads from.
+    pub needs: Kind,
     /// Threads in addition to the tasks: a runtime's workers, for example.
     pub threads: u64,
     /// The stack of each task, in bytes, if tasks of its kind have one.
@@ -57,27 +60,30 @@ pub enum Count {
 }
 
 impl Spec {
-    /// A declaration of one thread without claims.
-    pub const NEW: Self = Self {
-        tasks: 1,
-        count: Count::Open,
-        iters: 1000,
-        warmups: None,
-        runtimes: &[],
-        switches: None,
-        spread: false,
-        hops: false,
-        load: None,
-        hogs: 0,
-        kind: Kind::Thread,
-        threads: 0,
-        stack_bytes: STANDARD_STACK_BYTES,
-        heap_bytes: 0,
-        brigades: 1,
-    };
+    /// A declaration of one task without claims.
+    pub const fn new(kind: TaskKind, needs: Kind) -> Self {
+        Self {
+            tasks: 1,
+            count: Count::Open,
+            iters: 1000,
+            warmups: None,
+            runtimes: &[],
+            switches: None,
+            spread: false,
+            hops: false,
+            load: None,
+            hogs: 0,
+            kind: Some(kind),
+            needs,
+            threads: 0,
+            stack_bytes: STANDARD_STACK_BYTES,
+            heap_bytes: 0,
+            brigades: 1,
+        }
+    }
 
-    /// The same on this runtime, with the needs of its tasks, without I/O, and of its workers. On
-    /// one thread `--placement spread` makes no sense.
+    /// The same on this runtime, with the kind of its tasks, their needs without I/O, and those of
+    /// its workers. On one thread `--placement spread` makes no sense.
     ///
     /// # Errors
     /// [`UsageError`] for workers of a runtime without any.
@@ -93,15 +99,16 @@ impl Spec {
                 )));
             }
         };
-        Ok(Self { spread, kind: flags.runtime.task(), threads, ..self })
+        let kind = Some(flags.runtime.task_kind());
+        Ok(Self { spread, kind, needs: flags.runtime.needs(), threads, ..self })
     }
 
     /// The needs of the declared program.
     pub(crate) fn need(&self) -> Need {
         let load = self.load.map_or(0, |load| load.working_set);
-        let need = Need::with_stack(self.kind, self.tasks.into(), self.stack_bytes);
+        let need = Need::with_stack(self.needs, self.tasks.into(), self.stack_bytes);
         let others = [u64::from(self.brigades) - 1, self.threads, self.hogs.into()];
-        need.beside(self.heap_bytes.saturating_add(load), self.kind, others)
+        need.beside(self.heap_bytes.saturating_add(load), self.needs, others)
     }
 }
 

@@ -33,10 +33,11 @@ use std::thread;
 use anyhow::ensure;
 use clap::value_parser;
 use futures::executor::block_on;
+use harness::limits;
 use harness::rounds::{Crew, Lateness, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::{
-    Bench, Launch, RuntimeFlags, RuntimeKind, Spec, WorkFlag, async_tasks, clock, threads,
+    Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock, threads,
 };
 
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
@@ -116,7 +117,7 @@ const SPEC: Spec = Spec {
     spread: true,
     hops: true,
     runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::Thread, limits::Kind::Thread)
 };
 
 harness::program!(SPEC, declare, run);

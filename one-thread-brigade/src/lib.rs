@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 
 use anyhow::Context as _;
 use harness::limits::Kind;
-use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, failure};
+use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, TaskKind, failure};
 
 /// Time the I/O of a brigade of N tasks, in one thread.
 ///
@@ -30,12 +30,17 @@ struct Flags {
     load: LoadFlags,
 }
 
-const SPEC: Spec = Spec { tasks: 500, iters: 10_000, switches: Some(0.0), ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    switches: Some(0.0),
+    ..Spec::new(TaskKind::None, Kind::Pipe)
+};
 
 harness::program!(SPEC, declare, brigade);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    Ok(Spec { load: Some(flags.load), kind: Kind::Pipe, ..SPEC })
+    Ok(Spec { load: Some(flags.load), ..SPEC })
 }
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

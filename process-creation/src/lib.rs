@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use harness::limits::{Kind, Need, require};
 use harness::threads::{self, outcome_of_process};
-use harness::{Bench, Launch, Measured, Spec, failure};
+use harness::{Bench, Launch, Measured, Spec, TaskKind, failure};
 use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::unistd::Pid;
@@ -72,17 +72,19 @@ enum Via {
     Thread,
 }
 
-const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::NEW };
+const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::new(TaskKind::Process, Kind::Process) };
 
 harness::program!(SPEC, declare, run);
 
-fn declare(&Flags { via, resident_mib }: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    require(&Need::block(u64::from(resident_mib) << 20))?;
-    let kind = if via == Via::Thread { Kind::Thread } else { Kind::Process };
-    Ok(Spec { kind, ..SPEC })
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    if flags.via == Via::Thread {
+        return Ok(Spec { kind: Some(TaskKind::Thread), needs: Kind::Thread, ..SPEC });
+    }
+    Ok(SPEC)
 }
 
 fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    require(&Need::block(u64::from(resident_mib) << 20))?;
     let resident = vec![1_u8; (resident_mib as usize) << 20];
     let tasks = bench.tasks();
     let mut launcher = Launcher::new(via, tasks)?;

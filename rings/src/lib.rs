@@ -20,7 +20,7 @@ mod threads;
 use harness::failure::UsageError;
 use harness::hand_over::{Channel, futex};
 use harness::limits::Kind;
-use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec};
+use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
 
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
@@ -54,7 +54,7 @@ const SPEC: Spec = Spec {
     iters: 10_000,
     spread: true,
     runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::Thread, Kind::ThreadPipe)
 };
 
 harness::program!(SPEC, declare, run);
@@ -66,14 +66,14 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         let why = "--channel futex: async tasks wait for pipes; choose --runtime threads";
         return Err(UsageError(why.to_owned()).into());
     }
-    let kind = if futex { Kind::ThreadFutex } else { runtime.task_over_pipes() };
+    let needs = if futex { Kind::ThreadFutex } else { runtime.needs_over_pipes() };
     let (switches, drivers) = match runtime {
         RuntimeKind::Threads => (Some(1.0), flags.rings.into()),
         RuntimeKind::Tokio => (None, 0),
         _ => (Some(0.0), 0),
     };
     let spec = SPEC.on(flags.runtime, launch)?;
-    Ok(Spec { switches, kind, threads: spec.threads + drivers, brigades: flags.rings, ..spec })
+    Ok(Spec { switches, needs, threads: spec.threads + drivers, brigades: flags.rings, ..spec })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

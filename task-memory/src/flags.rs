@@ -1,10 +1,10 @@
 //! The program's flags: the kinds of tasks, and what each task touches and waits for.
 
 use clap::ValueEnum;
-use harness::RuntimeKind;
 use harness::failure::UsageError;
 use harness::flags::{STACK_SIZES, name};
 use harness::limits::{Kind, Need, Resource, STACK_BYTES};
+use harness::{RuntimeKind, TaskKind};
 
 /// Stack that a task needs in addition to what is touched, in bytes.
 const MARGIN_BYTES: usize = 16 << 10;
@@ -38,6 +38,21 @@ pub enum Subject {
     Process,
     /// Rings of io_uring
     IoUring,
+}
+
+impl Subject {
+    /// What the tasks are.
+    pub fn task_kind(self) -> TaskKind {
+        match self {
+            Self::Thread | Self::ThreadFutex | Self::ThreadEventfd => TaskKind::Thread,
+            Self::ThreadPipe | Self::ThreadSocketpair => TaskKind::Thread,
+            Self::Tokio | Self::TokioLocal | Self::AsyncExecutor => TaskKind::AsyncTask,
+            Self::Compio | Self::LocalPool => TaskKind::AsyncTask,
+            Self::Coroutine => TaskKind::Coroutine,
+            Self::Process => TaskKind::Process,
+            Self::IoUring => TaskKind::None,
+        }
+    }
 }
 
 /// Values of `--waiting`.
@@ -96,7 +111,7 @@ impl Flags {
         let Self { kind, waiting, touch, stack_size, .. } = *self;
         let (named, stack_bytes) = (name(&kind), self.stack_bytes());
         let waits = waiting.map(|waiting| name(&waiting)).unwrap_or_default();
-        let most = match self.limits_kind() {
+        let most = match self.needs_of_each() {
             Kind::Process => PROCESS_STACK_BYTES,
             sized if sized.has_sized_stack() => stack_bytes.saturating_sub(MARGIN_BYTES),
             _ => usize::MAX,
@@ -105,7 +120,7 @@ impl Flags {
             format!("--waiting {waits}: --kind {named} determines what its tasks wait for")
         } else if kind == Subject::LocalPool && !matches!(waiting, None | Some(Waiting::Channel)) {
             format!("--waiting {waits}: LocalPool has neither timers nor I/O; choose channel")
-        } else if stack_size.is_some() && !self.limits_kind().has_sized_stack() {
+        } else if stack_size.is_some() && !self.needs_of_each().has_sized_stack() {
             format!("--stack-size: --kind {named} has no stacks to size")
         } else if !STACK_SIZES.contains(&(stack_bytes as u64)) {
             format!("--stack-size {stack_bytes}: not within {STACK_SIZES:?} bytes")
@@ -124,11 +139,11 @@ impl Flags {
         matches!(self.kind, Tokio | TokioLocal | AsyncExecutor | Compio | LocalPool)
     }
 
-    /// The corresponding kind in the limits: tasks of any runtime need as much as tokio's.
-    fn limits_kind(&self) -> Kind {
+    /// What each task needs: tasks of any runtime as much as tokio's.
+    pub fn needs_of_each(&self) -> Kind {
         let name = name(&self.kind);
         match (self.waiting, RuntimeKind::from_str(&name, false)) {
-            (Some(Waiting::Pipe), Ok(runtime)) => runtime.task_over_pipes(),
+            (Some(Waiting::Pipe), Ok(runtime)) => runtime.needs_over_pipes(),
             _ => Kind::from_str(&name, false).unwrap_or(Kind::Tokio),
         }
     }
@@ -140,7 +155,7 @@ impl Flags {
 
     /// The needs of so many tasks.
     pub fn need(&self, tasks: u64) -> Need {
-        let need = Need::with_stack(self.limits_kind(), tasks, self.stack_bytes() as u64);
+        let need = Need::with_stack(self.needs_of_each(), tasks, self.stack_bytes() as u64);
         need.with(Resource::Memory, self.touch as u64)
     }
 

@@ -35,15 +35,25 @@ use std::process;
 
 use anyhow::ensure;
 use harness::failure::{Shortage, UsageError};
-use harness::limits::{self, raise_soft_file_limit};
+use harness::limits::{self, Kind, raise_soft_file_limit};
 use harness::record::LedgerPoint;
-use harness::{Bench, Count, Launch, Measured, Spec, program};
+use harness::{Bench, Count, Launch, Measured, Spec, TaskKind, program};
 
 use flags::Flags;
 
-const SPEC: Spec = Spec { tasks: 0, count: Count::Swept, iters: 9, warmups: Some(0), ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 0,
+    count: Count::Swept,
+    iters: 9,
+    warmups: Some(0),
+    ..Spec::new(TaskKind::Thread, Kind::Thread)
+};
 
-harness::program!(SPEC, |_: &Flags, _: &Launch<'_>| Ok(SPEC), run);
+harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    Ok(Spec { kind: Some(flags.kind.task_kind()), needs: flags.needs_of_each(), ..SPEC })
+}
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     flags.check()?;

@@ -25,7 +25,7 @@ use harness::failure::{self, UsageError};
 use harness::hand_over::{self, Channel, Reach, Sink, Source, send_round, swapped};
 use harness::limits::Kind;
 use harness::threads::{end, outcome, outcome_of_process, spawn};
-use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, process_stat};
+use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, TaskKind, process_stat};
 
 /// Time a byte on its way through N threads that wait for one another.
 ///
@@ -67,13 +67,18 @@ enum ThreadChannel {
     Condvar,
 }
 
-const SPEC: Spec =
-    Spec { tasks: 500, iters: 10_000, switches: Some(1.0), spread: true, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 500,
+    iters: 10_000,
+    switches: Some(1.0),
+    spread: true,
+    ..Spec::new(TaskKind::Thread, Kind::ThreadPipe)
+};
 
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
-    let kind = match (flags.kind, flags.channel) {
+    let needs = match (flags.kind, flags.channel) {
         (Reach::Process, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::Process,
         (Reach::Process, _) => bail!(UsageError(
             "--kind process: choose --channel pipe or socketpair, which connect processes".into()
@@ -82,8 +87,14 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
         (_, ThreadChannel::EventFd) => Kind::ThreadEventfd,
         _ => Kind::ThreadFutex,
     };
-    let (hops, stack_bytes) = (flags.kind == Reach::Thread, flags.stack.stack_size as u64);
-    Ok(Spec { hops, load: Some(flags.load), kind, stack_bytes, ..SPEC })
+    Ok(Spec {
+        hops: flags.kind == Reach::Thread,
+        load: Some(flags.load),
+        kind: Some(flags.kind.task_kind()),
+        needs,
+        stack_bytes: flags.stack.stack_size as u64,
+        ..SPEC
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

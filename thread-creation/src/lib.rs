@@ -24,8 +24,9 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
+use harness::limits::Kind;
 use harness::threads::{self, join};
-use harness::{Bench, Launch, Measured, Spec, StackFlag, clock, failure};
+use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -40,7 +41,7 @@ struct Flags {
     stack: StackFlag,
 }
 
-const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::NEW };
+const SPEC: Spec = Spec { tasks: 1000, iters: 100, ..Spec::new(TaskKind::Thread, Kind::Thread) };
 
 harness::program!(SPEC, declare, creation);
 

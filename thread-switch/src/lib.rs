@@ -30,7 +30,7 @@ use harness::hand_over::{
     swapped,
 };
 use harness::limits::Kind;
-use harness::{Bench, Count, Launch, Spec, WorkFlag};
+use harness::{Bench, Count, Launch, Spec, TaskKind, WorkFlag};
 
 use crate::pair::{measure_alone, measure_processes, measure_threads};
 
@@ -84,7 +84,13 @@ enum Via {
     Yield,
 }
 
-const SPEC: Spec = Spec { tasks: 2, count: Count::Fixed, iters: 10_000, spread: true, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 2,
+    count: Count::Fixed,
+    iters: 10_000,
+    spread: true,
+    ..Spec::new(TaskKind::Thread, Kind::ThreadPipe)
+};
 
 harness::program!(SPEC, declare, measure);
 
@@ -103,13 +109,20 @@ impl Flags {
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     check(flags, launch.cpus() == 1)?;
-    let (kind, hops) = match flags.kind {
+    let (needs, hops) = match flags.kind {
         Reach::Thread => (Kind::ThreadPipe, !flags.alone),
         Reach::Process => (Kind::Process, false),
     };
     let switches = if flags.alone || flags.via == Via::Spin { 0.0 } else { 1.0 };
-    let (switches, load) = (Some(switches), Some(flags.work.into()));
-    Ok(Spec { switches, spread: !flags.alone, hops, load, kind, ..SPEC })
+    Ok(Spec {
+        switches: Some(switches),
+        spread: !flags.alone,
+        hops,
+        load: Some(flags.work.into()),
+        kind: Some(if flags.alone { TaskKind::None } else { flags.kind.task_kind() }),
+        needs,
+        ..SPEC
+    })
 }
 
 /// Refuses flags that contradict one another or the available CPUs.

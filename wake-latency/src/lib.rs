@@ -34,8 +34,9 @@ use clap::value_parser;
 use harness::RuntimeKind::{AsyncExecutor, Threads, Tokio, TokioCurrentThread};
 use harness::failure::UsageError;
 use harness::flags::name;
+use harness::limits::Kind;
 use harness::rounds::Lateness;
-use harness::{Bench, Launch, RuntimeFlags, Spec};
+use harness::{Bench, Launch, RuntimeFlags, Spec, TaskKind};
 
 /// The stack of a sleeper or waker, in bytes.
 const STACK_BYTES: usize = 256 << 10;
@@ -99,7 +100,7 @@ const SPEC: Spec = Spec {
     iters: 10_000,
     spread: true,
     runtimes: &[Threads, Tokio, TokioCurrentThread, AsyncExecutor],
-    ..Spec::NEW
+    ..Spec::new(TaskKind::Thread, Kind::Thread)
 };
 
 harness::program!(SPEC, declare, run);

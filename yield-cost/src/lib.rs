@@ -26,7 +26,7 @@ use anyhow::ensure;
 use harness::failure::UsageError;
 use harness::limits::Kind;
 use harness::placement::Policy;
-use harness::{Bench, Count, Launch, RuntimeKind, Spec, WorkFlag};
+use harness::{Bench, Count, Launch, RuntimeKind, Spec, TaskKind, WorkFlag};
 
 use tasks::{CYCLES, Yield};
 
@@ -65,25 +65,41 @@ enum Scenario {
     ThreadEvent,
 }
 
-const SPEC: Spec = Spec { tasks: 1, count: Count::Fixed, iters: 100, ..Spec::NEW };
+const SPEC: Spec = Spec {
+    tasks: 1,
+    count: Count::Fixed,
+    iters: 100,
+    switches: Some(0.0),
+    ..Spec::new(TaskKind::AsyncTask, Kind::AsyncExecutor)
+};
 
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let load = Some(flags.work.into());
-    let (tasks, switches, kind, threads) = match flags.scenario {
-        Scenario::YieldTokioCt => (1, Some(0.0), Kind::Tokio, 0),
-        Scenario::YieldTokioMt => (1, None, Kind::Tokio, launch.cpus() as u64),
+    let spec = Spec { load: Some(flags.work.into()), ..SPEC };
+    let threads = |tasks| Spec {
+        tasks,
+        switches: Some(1.0),
+        kind: Some(TaskKind::Thread),
+        needs: Kind::Thread,
+        ..spec
+    };
+    Ok(match flags.scenario {
+        Scenario::NoSwitch => Spec { kind: Some(TaskKind::None), ..spec },
+        Scenario::AwaitReady | Scenario::YieldLocalPool => spec,
+        Scenario::YieldTokioCt => Spec { needs: Kind::Tokio, ..spec },
+        Scenario::YieldTokioMt => {
+            Spec { switches: None, needs: Kind::Tokio, threads: launch.cpus() as u64, ..spec }
+        }
+        Scenario::Coroutine => Spec { kind: Some(TaskKind::Coroutine), ..spec },
         Scenario::SchedYield => {
             let wrong = "--scenario sched-yield: threads yield only to others on their CPU; add \
                          --placement same-cpu";
             ensure!(launch.placement.policy == Policy::SameCpu, UsageError(wrong.into()));
-            (2, Some(1.0), Kind::Thread, 0)
+            threads(2)
         }
-        Scenario::ThreadEvent => (launch.cpus().max(2) as u32, Some(1.0), Kind::Thread, 0),
-        _ => (1, Some(0.0), Kind::AsyncExecutor, 0),
-    };
-    Ok(Spec { tasks, switches, load, kind, threads, ..SPEC })
+        Scenario::ThreadEvent => threads(launch.cpus().max(2) as u32),
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -56,7 +56,8 @@ fn page(manifest: &Manifest, case: &Case) -> String {
     let groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
     let answers =
         groups.map(|group| lines(&terminal::line(&format!("answers: {}", group.question))));
-    let page = programs::page(&case.program).map(paragraphs).unwrap_or_else(|| {
+    let page = programs::page(&case.program).map(|page| paragraphs(page.source));
+    let page = page.unwrap_or_else(|| {
         format!("What one iteration does: {} --help\n", terminal::line(&case.program))
     });
     let words = command(manifest.program_of(case).form, case, &[]).into_iter();

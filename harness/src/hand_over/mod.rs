@@ -17,6 +17,8 @@ pub use kernel::{Channel, eventfd};
 pub use memory::{Futex, Park, Spin, Waiting, Yield, futex, halves, place};
 pub use monitor::{monitor, shared_monitor};
 
+use crate::task_kind::TaskKind;
+
 /// The tasks that a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Reach {
@@ -24,6 +26,16 @@ pub enum Reach {
     Thread,
     /// Processes, made by fork
     Process,
+}
+
+impl Reach {
+    /// What the tasks are.
+    pub fn task_kind(self) -> TaskKind {
+        match self {
+            Self::Thread => TaskKind::Thread,
+            Self::Process => TaskKind::Process,
+        }
+    }
 }
 
 /// The receiving end of a channel.

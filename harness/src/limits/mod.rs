@@ -231,6 +231,7 @@ impl Forecast {
 mod tests {
     use super::*;
     use crate::spec::Spec;
+    use crate::task_kind::TaskKind;
 
     use Resource::{AddressSpace, Files, Maps, Memory, Threads};
 
@@ -288,8 +289,14 @@ mod tests {
 
     #[test]
     fn a_program_needs_what_its_declaration_says() {
-        let spec = Spec { tasks: 6, brigades: 2, threads: 3, hogs: 4, ..Spec::NEW };
-        let need = |kind, heap_bytes| Spec { kind, heap_bytes, ..spec.clone() }.need();
+        let spec = Spec {
+            tasks: 6,
+            brigades: 2,
+            threads: 3,
+            hogs: 4,
+            ..Spec::new(TaskKind::Thread, Kind::Thread)
+        };
+        let need = |needs, heap_bytes| Spec { needs, heap_bytes, ..spec.clone() }.need();
         let (pipes, blocks) = (need(Kind::TokioPipe, 0), need(Kind::TokioPipe, 256 << 10));
         assert_eq!((pipes.of(Threads), pipes.of(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
         assert_eq!(need(Kind::ThreadPipe, 0).of(Threads), 6 + 3 + 4);
