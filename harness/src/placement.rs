@@ -1,13 +1,15 @@
 //! Placement: which CPUs the tasks run on.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
+use crate::record::CpuUse;
 
 /// Values of `--placement`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -62,6 +64,28 @@ impl Placement {
             cpus::confine(&chosen).context("confining the process to its CPUs")?;
         }
         Ok(Self { policy, cpus: chosen })
+    }
+
+    /// Checks that threads might run on the chosen CPUs, and on no others, before the measured laps
+    /// and after them, and that they did. Under `spread` each has one of them.
+    ///
+    /// # Errors
+    /// What changed.
+    pub fn verify(&self, found: &CpuUse) -> anyhow::Result<()> {
+        let CpuUse { allowed_before, allowed_after, ran_on, .. } = found;
+        let chosen = BTreeSet::from_iter(&self.cpus);
+        let is_spread = self.policy == Policy::Spread;
+        let is_within = |cpus: &[usize]| cpus.iter().all(|cpu| chosen.contains(cpu));
+        let is_all = |cpus: &[usize]| is_spread || BTreeSet::from_iter(cpus) == chosen;
+        let is_lost = allowed_before.iter().any(|cpu| !allowed_after.contains(cpu));
+        ensure!(
+            is_all(allowed_before) && is_all(allowed_after) && !is_lost && is_within(allowed_after),
+            "the CPUs that it may use changed: {:?} were chosen, {allowed_before:?} were allowed \
+             before the laps and {allowed_after:?} after them",
+            self.cpus
+        );
+        ensure!(is_within(ran_on), "its threads ran on CPUs {ran_on:?}, but may use {chosen:?}");
+        Ok(())
     }
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise

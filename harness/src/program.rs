@@ -267,7 +267,7 @@ impl Session {
     /// Reports the measurements, even after a failure, and chooses the exit
     /// code.
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
-        let result = result.and_then(|()| self.write_trace());
+        let result = result.and_then(|()| self.write_trace()).and_then(|()| self.verify_cpus());
         let interrupted = self.bench.is_interrupted();
         // What fails after an interruption is its consequence.
         let error = self.reached().or(result.err().filter(|_| !interrupted));
@@ -306,6 +306,13 @@ impl Session {
         let shared = &self.bench.shared;
         let traced = shared.recorder().zip(shared.flags.trace.as_deref());
         traced.map_or(Ok(()), |(mut recorder, path)| recorder.write(path))
+    }
+
+    /// Fails if the CPUs that the threads may use were changed in the middle.
+    fn verify_cpus(&self) -> anyhow::Result<()> {
+        let findings = self.bench.findings();
+        let found = findings.span.as_ref().and_then(|span| span.cpus.as_ref());
+        found.map_or(Ok(()), |found| self.bench.placement().verify(found))
     }
 
     fn record(&self, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {

@@ -8,7 +8,7 @@ use harness::inherited::Facts;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use crate::store::results::{Environment, Invocation, SavedRun};
+use crate::store::results::{Environment, SavedRun};
 
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 48;
@@ -226,26 +226,45 @@ pub fn of_processes(run: &SavedRun) -> Environment {
     environment
 }
 
-/// Facts that differ between the first process of a case and a later one, which is not used then.
+/// What the processes of a run should inherit: what the runner could pass on when the run began. Of
+/// a fact that a command around all processes changed, it is what the first process inherited.
+pub fn inherits(run: &SavedRun) -> Facts {
+    let records = || run.invocations.iter().filter_map(|invocation| invocation.record.as_ref());
+    let Some(first) = records().next() else { return Facts::new() };
+    let mut expected = first.inherited.clone();
+    for Difference { name, values: [of_run, _] } in
+        inherited_differently(&run.environment.facts, first)
+    {
+        if !records().any(|record| record.inherited.get(&name) == of_run.as_ref()) {
+            continue;
+        }
+        match of_run {
+            Some(value) => _ = expected.insert(name, value),
+            None => _ = expected.remove(&name),
+        }
+    }
+    expected
+}
+
+/// Facts that changed during a run: processes that inherited the second value are not used.
 pub fn changes(run: &SavedRun) -> Vec<Difference> {
-    let mut first = BTreeMap::<&str, &Record>::new();
+    let expected = inherits(run);
     let mut found = BTreeMap::new();
-    for Invocation { case, record, .. } in &run.invocations {
-        let Some(record) = record else { continue };
-        for change in inherited_differently(first.entry(case).or_insert(record), record) {
+    for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref()) {
+        for change in inherited_differently(&expected, record) {
             found.entry(change.name.clone()).or_insert(change);
         }
     }
     found.into_values().collect()
 }
 
-/// The facts but limits that two processes inherited otherwise, or only one of them did.
-pub fn inherited_differently(was: &Record, now: &Record) -> Vec<Difference> {
+/// The facts but limits of which a process inherited another value, or only one of the two has any.
+pub fn inherited_differently(expected: &Facts, process: &Record) -> Vec<Difference> {
     // Nearly all processes of a run inherit the same.
-    if was.inherited == now.inherited {
+    if *expected == process.inherited {
         return Vec::new();
     }
-    let mut found = differences(&was.inherited, &now.inherited);
+    let mut found = differences(expected, &process.inherited);
     found.retain(|fact| is_inherited_by_figures(&fact.name));
     found
 }
@@ -444,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_that_only_one_process_inherited_is_a_change_and_a_limit_is_none() {
+    fn a_fact_that_only_one_side_has_is_a_change_and_a_limit_is_none() {
         let process = |facts: &[(&str, &str)]| {
             let mut record = fixtures::case("a", [10.0])[0].record.clone().unwrap();
             record.inherited = environment(&[facts, &[(MARK, "50000")]].concat()).facts;
@@ -462,7 +481,7 @@ mod tests {
                 Some("process.unbalanced_cpus"),
             ),
         ] {
-            let changes = inherited_differently(&was, &now);
+            let changes = inherited_differently(&was.inherited, &now);
             assert_eq!(changes.first().map(|change| &*change.name), found);
         }
     }

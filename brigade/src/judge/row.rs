@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use harness::inherited::Facts;
 use harness::record::{LedgerPoint, Measurement, Record, Waiting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::environment::inherited_differently;
+use super::environment::{inherited_differently, inherits};
 use super::statistics::{ByRound, Estimate, Interval, median, quantile, slope, sorted};
 pub use crate::manifest::TaskKind;
 use crate::manifest::{Case, Manifest};
@@ -111,6 +112,8 @@ pub enum ProcessOutcome {
     Used,
     /// It measured, but a signal stopped it or a CPU quota throttled it.
     Disturbed,
+    /// It measured, but inherited something else than the run.
+    Changed,
     /// It failed.
     Failed,
     /// It was killed at the case's time-out.
@@ -166,14 +169,16 @@ fn value_of(record: &Record, name: &str) -> Option<f64> {
 impl Row {
     /// The rows of a case from its invocations: the case's figure first, then each measurement if
     /// there are several. `named` has the label, the case and its kind.
-    pub fn of_case(named: &Self, invocations: &[&Invocation]) -> Vec<Self> {
-        let used = used(invocations);
+    /// What processes of the run inherit decides which are used.
+    pub fn of_case(named: &Self, inherits: &Facts, invocations: &[&Invocation]) -> Vec<Self> {
+        let used = used(inherits, invocations);
         let first = used.first().map(|process| process.record);
         let case = first.map_or("", name_of);
         let measured = first.iter().flat_map(|record| &record.measurements).map(|one| &*one.name);
         let others = measured.filter(|name| *name != case && case != MEMORY);
         let names = iter::once(case).chain(others);
-        let mut rows: Vec<Self> = names.map(|name| named.of(name, invocations, &used)).collect();
+        let row = |name| named.of(name, inherits, invocations, &used);
+        let mut rows: Vec<Self> = names.map(row).collect();
         let case = &mut rows[0];
         case.memory = memory(&used);
         case.cpu_ns = median_of(&used, cpu_ns);
@@ -189,7 +194,7 @@ impl Row {
     }
 
     /// The row of one figure.
-    fn of(&self, name: &str, invocations: &[&Invocation], used: &[Used]) -> Self {
+    fn of(&self, name: &str, inherits: &Facts, invocations: &[&Invocation], used: &[Used]) -> Self {
         let values = used.iter().filter_map(|process| value_of(process.record, name));
         let values = sorted(&values.collect::<Vec<_>>());
         let end = |probability| quantile(&values, probability);
@@ -202,7 +207,7 @@ impl Row {
             unit: if name == MEMORY { Quantity::Bytes } else { Quantity::Nanoseconds },
             figure: Estimate::of(&values),
             range: end(0.1).zip(end(0.9)).map(|(low, high)| Interval { low, high }),
-            processes: invocations.iter().map(|one| process(one, name, used)).collect(),
+            processes: invocations.iter().map(|one| process(one, name, used, inherits)).collect(),
             percentiles: percentiles(name, used),
             error: ended.filter_map(|invocation| invocation.error.clone()).next(),
             ..self.clone()
@@ -269,11 +274,15 @@ impl Row {
     }
 }
 
-fn process(invocation: &Invocation, name: &str, used: &[Used]) -> Process {
+fn process(invocation: &Invocation, name: &str, used: &[Used], inherits: &Facts) -> Process {
     let is_used = used.iter().any(|process| std::ptr::eq(process.invocation, invocation));
+    let is_other = |record: &Record| !inherited_differently(inherits, record).is_empty();
     let outcome = match invocation.outcome {
         _ if invocation.interrupted => ProcessOutcome::Interrupted,
         Outcome::Measured if is_used => ProcessOutcome::Used,
+        Outcome::Measured if invocation.record.as_ref().is_some_and(is_other) => {
+            ProcessOutcome::Changed
+        }
         Outcome::Measured => ProcessOutcome::Disturbed,
         Outcome::Failed => ProcessOutcome::Failed,
         Outcome::TimedOut => ProcessOutcome::TimedOut,
@@ -317,6 +326,7 @@ fn switches(record: &Record) -> Option<f64> {
 /// The rows of every case of a run, the case's figure first; a case may have no process yet.
 pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
     let mut by_name = by_name(run);
+    let inherits = inherits(run);
     let others = run.invocations.iter().map(|invocation| &invocation.case);
     let mut seen = BTreeSet::new();
     let names = run.description.cases.iter().chain(others).filter(|name| seen.insert(*name));
@@ -333,7 +343,7 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
             kind: known.and_then(|case| case.kind),
             ..Row::default()
         };
-        Row::of_case(&named, &invocations)
+        Row::of_case(&named, &inherits, &invocations)
     });
     rows.collect()
 }
@@ -382,13 +392,10 @@ pub fn all_measured<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
 }
 
 /// Those whose figures are used: the processes that nothing stopped or throttled, or else all that
-/// measured.
-pub fn used<'a>(invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
-    // A process that inherited something else than the first is another experiment.
+/// measured. One that inherited something else than it should is another experiment.
+pub fn used<'a>(inherits: &Facts, invocations: &[&'a Invocation]) -> Vec<Used<'a>> {
     let mut all = all_measured(invocations);
-    if let Some(first) = all.first().map(|process| process.record) {
-        all.retain(|process| inherited_differently(first, process.record).is_empty());
-    }
+    all.retain(|process| inherited_differently(inherits, process.record).is_empty());
     let quiet = all.iter().copied().filter(|process| !is_disturbed(process.invocation));
     let quiet: Vec<Used> = quiet.collect();
     if quiet.is_empty() { all } else { quiet }
@@ -633,7 +640,7 @@ mod tests {
         }
         let run: Vec<_> = run.iter().collect();
         let whole = |part: MemoryPart| (part.name, part.bytes_per_task.value.round() as i64);
-        memory(&used(&run)).into_iter().map(whole).collect()
+        memory(&used(&Facts::new(), &run)).into_iter().map(whole).collect()
     }
 
     #[test]

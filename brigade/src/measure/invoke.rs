@@ -1,7 +1,6 @@
 //! One invocation of one case: a fresh process, its outcome, and its record or the reason for a
 //! failure in one line.
 
-use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
@@ -12,7 +11,7 @@ use anyhow::{Context as _, Error, bail, ensure};
 use harness::cpus;
 use harness::flags::name;
 use harness::limits::{Need, Refusal, admit, in_force};
-use harness::record::{CpuUse, Measurement, Record};
+use harness::record::{Measurement, Record};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 use nix::fcntl::OFlag;
@@ -223,7 +222,7 @@ fn verify(record: &Record, case: &Case) -> anyhow::Result<()> {
             "'{name}': its mean over {operations} operations is {right} ns, not {figure}"
         );
     }
-    verify_cpus(record, requested)?;
+    verify_cpus(record, case.placement)?;
     if let Some(Measurement { count, .. }) = record.principal() {
         ensure!(count == iterations, "reports {count} samples, not {iterations}, its iterations");
     }
@@ -231,30 +230,17 @@ fn verify(record: &Record, case: &Case) -> anyhow::Result<()> {
 }
 
 /// Verifies that the CPUs of the threads are those of the placement, and did not change.
-fn verify_cpus(record: &Record, placement: &str) -> anyhow::Result<()> {
+fn verify_cpus(record: &Record, placement: Placement) -> anyhow::Result<()> {
     let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
-    let (is_spread, has_several) = (placement == "spread", record.affinity.len() > 1);
+    let (is_spread, has_several) = (placement == Placement::Spread, record.affinity.len() > 1);
     // A runtime places its tasks itself.
     let are_threads = record.parameters.get("runtime").is_none_or(|runtime| runtime == "threads");
     let is_stuck = is_spread && has_several && are_threads && crossing == Some(0.0);
     ensure!(!is_stuck, "reports the placement 'spread', but no hop between CPUs");
-    let stays = placement != "same-cpu" || crossing.is_none_or(|share| share == 0.0);
+    let stays = placement != Placement::SameCpu || crossing.is_none_or(|share| share == 0.0);
     ensure!(stays, "reports the placement 'same-cpu', but hops between CPUs");
-    let Some(CpuUse { allowed_before, allowed_after, ran_on, .. }) = &record.cpus else {
-        return Ok(());
-    };
-    let chosen = BTreeSet::from_iter(&record.affinity);
-    let is_within = |cpus: &[usize]| cpus.iter().all(|cpu| chosen.contains(cpu));
-    let is_all = |cpus: &[usize]| is_spread || BTreeSet::from_iter(cpus) == chosen;
-    let is_lost = allowed_before.iter().any(|cpu| !allowed_after.contains(cpu));
-    ensure!(
-        is_all(allowed_before) && is_all(allowed_after) && !is_lost && is_within(allowed_after),
-        "the CPUs that it may use changed: {:?} were chosen, {allowed_before:?} were allowed before \
-         the laps and {allowed_after:?} after them",
-        record.affinity
-    );
-    ensure!(is_within(ran_on), "its threads ran on CPUs {ran_on:?}, but may use {chosen:?}");
-    Ok(())
+    let chosen = harness::placement::Placement { policy: placement, cpus: record.affinity.clone() };
+    record.cpus.as_ref().map_or(Ok(()), |found| chosen.verify(found))
 }
 
 /// Judges an ended process and what it printed.

@@ -14,8 +14,8 @@ use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
     the tenth to the ninetieth percentile of processes. p50, p99: within a process. cpu: CPU time, \
-    user and kernel. sw: context switches counted by the kernel. 1 of 12: the other processes \
-    failed, or were stopped or throttled, and are not used.";
+    user and kernel. sw: context switches counted by the kernel. 1 of 12: the notes explain why \
+    the other processes are not used.";
 
 /// What the columns of the second table mean.
 const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user + kernel + \
@@ -205,7 +205,7 @@ fn memory(group: &Group) -> Table {
 
 /// What a reader must know about single cases: failures, disturbances, and what was skipped.
 fn notes(report: &Report) -> Vec<String> {
-    use ProcessOutcome::{Disturbed, Failed, Refused, TimedOut};
+    use ProcessOutcome::{Changed, Disturbed, Failed, Refused, TimedOut};
     let mut notes = Vec::new();
     for row in report.groups.iter().flat_map(|group| cases(&group.rows)) {
         let counts = [(Failed, "failed"), (TimedOut, "timed out"), (Refused, "were refused")];
@@ -220,6 +220,11 @@ fn notes(report: &Report) -> Vec<String> {
         if disturbed > 0 {
             let why = "were stopped by a signal or throttled by a CPU quota, and are not used";
             notes.push(format!("{}: {disturbed} of {} {why}", row.label, row.ended()));
+        }
+        let changed = row.count(Changed);
+        if changed > 0 {
+            let why = "inherited something else than the run, and are not used";
+            notes.push(format!("{}: {changed} of {} {why}", row.label, row.ended()));
         }
     }
     let skipped = report.run.skipped.iter();

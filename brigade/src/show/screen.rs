@@ -13,7 +13,7 @@ use super::scale::Scale;
 use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
-use crate::judge::row::Row;
+use crate::judge::row::{ProcessOutcome, Row};
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
@@ -132,12 +132,20 @@ pub fn machine(run: &RunSummary) -> String {
     format!("{}, {day}", run.machine)
 }
 
+/// Why a case has no figure although its processes measured.
+const INHERITED_OTHERWISE: &str = "its processes inherited something else than the run";
+
 /// A case without a figure and the reason, and how many more there are.
 fn not_measured(report: &Report) -> String {
     let rows = report.groups.iter().flat_map(|group| &group.rows);
     let failed = rows.filter(|row| row.figure.is_none());
-    let failed = failed.filter_map(|row| Some((&row.case, row.error.as_ref()?)));
-    let skipped = report.run.skipped.iter().map(|skipped| (&skipped.case, &skipped.reason));
+    let reason = |row: &'_ Row| {
+        let is_changed = row.count(ProcessOutcome::Changed) > 0;
+        row.error.clone().or(is_changed.then(|| INHERITED_OTHERWISE.to_owned()))
+    };
+    let failed = failed.filter_map(|row| Some((&row.case, reason(row)?)));
+    let skipped = report.run.skipped.iter();
+    let skipped = skipped.map(|skipped| (&skipped.case, skipped.reason.clone()));
     let all: BTreeMap<_, _> = skipped.chain(failed).collect();
     let Some((case, reason)) = all.first_key_value() else { return String::new() };
     let more = match all.len() {

@@ -3,13 +3,14 @@
 
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{fs, io};
 
+use harness::cpus;
 use harness::record::{Ending, Record};
 use serde_json::Value;
 
-use crate::bench::{self, Bench, Ended, RECORD, changed, json_in};
+use crate::bench::{self, Bench, Ended, RECORD, changed, end_of, eventually, json_in};
 
 /// A brigade of threads that is over soon.
 const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
@@ -285,27 +286,84 @@ fn a_record_that_contradicts_its_placement_fails() {
     }
 }
 
+/// A program that measures, and inherited this text in its first runs and another one later; its
+/// runs are counted.
+fn changing(first_runs: u32, first: &str) -> String {
+    let facts = r#""inherited":{"process.oom_score_adj":"'"$value"'"}"#;
+    let record = changed(&[(r#""inherited":{}"#, facts)]);
+    format!(
+        "echo >>runs; [ $(wc -l <runs) -le {first_runs} ] && value={first} || value=777\n\
+         echo '{record}'"
+    )
+}
+
+/// The report of the bench's only run, as JSON.
+fn report_of(bench: &Bench) -> Value {
+    let folder = bench.result_folders()[0].display().to_string();
+    serde_json::from_str(&bench.ends(&["report", &folder, "--format", "json"]).stdout).unwrap()
+}
+
+/// How many processes of the first case have this outcome.
+fn count(report: &Value, case: &str, outcome: &str) -> usize {
+    let rows = report["groups"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["case"] == case).unwrap();
+    let processes = row["processes"].as_array().unwrap();
+    processes.iter().filter(|process| process["outcome"] == outcome).count()
+}
+
 /// What later processes inherit changes during the run.
 #[test]
 fn a_process_that_inherited_otherwise_than_the_first_is_not_used_but_named() {
-    let with = |cpus: &str, ns: &str| {
-        let facts = format!(r#""inherited":{{"process.allowed_cpus":"{cpus}"}}"#);
-        let figure = format!(r#""ns_per_operation":{ns}"#);
-        changed(&[(r#""inherited":{}"#, &facts)]).replace(r#""ns_per_operation":75.0"#, &figure)
-    };
-    let script = format!(
-        "echo >>runs; [ $(wc -l <runs) -le 3 ] && echo '{}' || echo '{}'",
-        with("0-1", "75.0"),
-        with("0", "75.0")
-    );
-    let bench = Bench::new(&["a"], &script);
+    // As if a command around all programs had changed what they inherit.
+    let bench = Bench::new(&["a"], &changing(3, "123"));
     let ended = bench.ends(&["run", "--rounds", "6"]);
-    let folder = bench.result_folders()[0].display().to_string();
-    let report: Value =
-        serde_json::from_str(&bench.ends(&["report", &folder, "--format", "json"]).stdout).unwrap();
+    let report = report_of(&bench);
     let inherited = report["run"]["inherited"].to_string();
-    assert!(inherited.contains("process.allowed_cpus changed from 0-1 to 0"), "{ended:?} {report}");
-    let processes = report["groups"][0]["rows"][0]["processes"].as_array().unwrap();
-    let used = processes.iter().filter(|process| process["outcome"] == "used");
-    assert_eq!((used.count(), processes.len()), (3, 6), "{report}");
+    let change = "process.oom_score_adj changed from 123 to 777: those processes are not used";
+    assert!(inherited.contains(change), "{ended:?} {report}");
+    assert_eq!((count(&report, "a", "used"), count(&report, "a", "changed")), (3, 3), "{report}");
+    assert!(ended.stdout.contains("a: 3 of 6 inherited something else"), "{ended:?}");
+}
+
+/// One case begins before the change, the other after it.
+#[test]
+fn what_the_run_inherited_is_the_reference_of_all_cases() {
+    let bench = Bench::new(&["a", "b"], &changing(1, "$(cat /proc/self/oom_score_adj)"));
+    let ended = bench.ends(&["run", "--rounds", "4"]);
+    let report = report_of(&bench);
+    let counts = |outcome| ["a", "b"].map(|case| count(&report, case, outcome));
+    let (mut used, mut changed) = (counts("used"), counts("changed"));
+    used.sort_unstable();
+    changed.sort_unstable();
+    assert_eq!((used, changed), ([0, 1], [3, 4]), "{ended:?} {report}");
+    let inherited = report["run"]["inherited"].to_string();
+    assert!(inherited.contains(" to 777: those processes are not used"), "{report}");
+}
+
+#[test]
+fn a_program_whose_cpus_change_in_the_middle_fails_and_is_not_complete() {
+    let cpus = cpus::allowed().unwrap();
+    let [first, _, ..] = cpus[..] else {
+        return contract::skip("a change of CPUs", "there is one CPU");
+    };
+    let own = std::process::id().to_string();
+    if !bench::can("a change of CPUs", Command::new("taskset").args(["-cp", &own])) {
+        return;
+    }
+    let words = "thread-brigade --tasks 3 --iters 1000000000 --max-time 2 --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let program = command.spawn().unwrap();
+    let tasks = format!("/proc/{}/task", program.id());
+    // The placement is chosen before the tasks are created.
+    eventually("its tasks exist", || fs::read_dir(&tasks).is_ok_and(|all| all.count() > 3));
+    let pid = program.id().to_string();
+    let change = Command::new("taskset").args(["-acp", &first.to_string(), &pid]).output();
+    assert!(change.unwrap().status.success());
+    let ended = end_of(program);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let record = record(&ended);
+    assert_eq!((record.ended_by, record.complete), (Ending::Error, false));
+    assert!(record.error.is_some_and(|error| error.contains("CPUs")), "{ended:?}");
+    assert!(ended.stderr.contains("CPUs that it may use changed"), "{ended:?}");
 }
