@@ -5,15 +5,17 @@
 //! the two sides of a comparison. The next turn depends only on `run.json` and the invocations so
 //! far, so a run resumes from its records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use fastrand::Rng;
 use humantime::parse_rfc3339;
 
+use crate::exit::Exit;
 use crate::store::results::{Invocation, Outcome, RunDescription};
 
-/// A comparison gives up a case after this many failures on one side: one may be an accident.
+/// A comparison gives up a case after this many failures on one side: one may be an accident. A run
+/// gives up no case that fails, only one that is refused.
 const MOST_FAILURES: u32 = 3;
 
 /// What a pause between two invocations counts at most: a longer one was an interruption.
@@ -53,8 +55,13 @@ pub struct Schedule {
     order: Vec<Vec<usize>>,
     round: u32,
     tries: BTreeMap<(u32, usize), Tries>,
-    /// Failures of each place of a comparison; empty for a run, which gives up no case.
+    sides: usize,
+    /// Failures of each place, as far as they count.
     failures: Vec<u32>,
+    /// The places that have measured.
+    measured: BTreeSet<usize>,
+    /// The places that the latest round leaves out.
+    given_up: BTreeSet<usize>,
     spent: Duration,
     /// When the latest invocation ended.
     ended: Option<SystemTime>,
@@ -72,10 +79,16 @@ impl Schedule {
         schedule
     }
 
+    /// The schedule of a run that is resumed: a limit that refused a case may have been raised.
+    pub fn resumed(run: &RunDescription, invocations: &[Invocation]) -> Self {
+        let schedule = Self::of(run, invocations);
+        Self { failures: vec![0; schedule.failures.len()], ..schedule }
+    }
+
     /// The schedule of a comparison. The sides of a case are partners: of two rounds the order of
     /// the first is random, and that of the second its reverse.
     pub fn of_comparison(run: &RunDescription) -> Self {
-        Self { failures: vec![0; 2 * run.cases.len()], ..Self::new(run, 2) }
+        Self::new(run, 2)
     }
 
     fn new(run: &RunDescription, sides: usize) -> Self {
@@ -95,7 +108,10 @@ impl Schedule {
             order: together(cases * sides, partners.chain(both_sides)),
             round: 0,
             tries: BTreeMap::new(),
-            failures: Vec::new(),
+            sides,
+            failures: vec![0; cases * sides],
+            measured: BTreeSet::new(),
+            given_up: BTreeSet::new(),
             spent: Duration::ZERO,
             ended: None,
         }
@@ -107,13 +123,9 @@ impl Schedule {
         let tries = self.tries.entry((invocation.round, place)).or_default();
         tries.count += 1;
         tries.is_done |= !invocation.interrupted;
-        if let Some(failures) = self.failures.get_mut(place) {
-            *failures += match invocation.outcome {
-                Outcome::Measured => 0,
-                Outcome::Failed | Outcome::TimedOut => 1,
-                // The limit would refuse later invocations, too.
-                Outcome::Refused => MOST_FAILURES,
-            };
+        self.failures[place] = self.failures_after(place, invocation);
+        if invocation.outcome == Outcome::Measured {
+            self.measured.insert(place);
         }
         let duration = Duration::from_nanos(invocation.duration_ns);
         let began = parse_rfc3339(&invocation.started_at).ok();
@@ -123,15 +135,38 @@ impl Schedule {
         self.ended = began.and_then(|began| began.checked_add(duration));
     }
 
+    /// The failures of a place that count after this invocation.
+    fn failures_after(&self, place: usize, invocation: &Invocation) -> u32 {
+        let (before, is_run) = (self.failures[place], self.sides == 1);
+        let has_measured = self.measured.contains(&place);
+        match invocation.outcome {
+            Outcome::Measured if is_run => 0,
+            Outcome::Measured => before,
+            // What refuses the first process would refuse all.
+            Outcome::Refused if !is_run || !has_measured => MOST_FAILURES,
+            Outcome::Failed if has_refused_flags(invocation) && !has_measured => MOST_FAILURES,
+            _ if is_run => before,
+            _ => before + 1,
+        }
+    }
+
+    /// Whether a case is not tried again, since it was refused, or failed too often in a comparison.
+    pub fn has_given_up(&self, case: usize) -> bool {
+        let mut places = (0..self.sides).map(|side| side * self.cases + case);
+        places.any(|place| self.failures[place] >= MOST_FAILURES)
+    }
+
     /// The next turn; `None` if the run is complete.
     pub fn next_turn(&mut self) -> Option<Turn> {
         loop {
-            if self.order.is_empty() || self.time.is_some_and(|time| self.spent >= time) {
+            let is_over = self.given_up.len() == self.failures.len();
+            if is_over || self.time.is_some_and(|time| self.spent >= time) {
                 return None;
             }
             let tries = |place: &usize| self.tries.get(&(self.round, *place)).copied();
             let tries = |place| (place, tries(&place).unwrap_or_default());
-            let mut turns = self.order.iter().flatten().copied().map(tries);
+            let places = self.order.iter().flatten().copied();
+            let mut turns = places.filter(|place| !self.given_up.contains(place)).map(tries);
             let next = turns.find(|(_, tries)| self.round > 0 && !tries.is_done);
             if let Some((place, tries)) = next {
                 let (side, case) = (place / self.cases, place % self.cases);
@@ -146,10 +181,10 @@ impl Schedule {
 
     fn begin_round(&mut self) {
         self.round += 1;
-        let failures = |place: &usize| self.failures.get(*place).copied().unwrap_or(0);
-        self.order.retain(|places| places.iter().all(|place| failures(place) < MOST_FAILURES));
+        let all = 0..self.failures.len();
+        self.given_up = all.filter(|place| self.has_given_up(place % self.cases)).collect();
         self.rng.shuffle(&mut self.order);
-        let is_random = self.failures.is_empty() || self.round % 2 == 1;
+        let is_random = self.sides == 1 || self.round % 2 == 1;
         for places in &mut self.order {
             if is_random {
                 self.rng.shuffle(places);
@@ -161,8 +196,13 @@ impl Schedule {
 
     /// The share of the run that is done.
     pub fn share(&self) -> f64 {
-        let all = self.order.iter().flatten().count() as f64;
-        let done = self.tries.values().filter(|tries| tries.is_done).count() as f64;
+        let is_tried = |place: usize| !self.has_given_up(place % self.cases);
+        let all = (0..self.failures.len()).filter(|place| is_tried(*place)).count() as f64;
+        let tries = self.tries.iter().filter(|((_, place), _)| is_tried(*place));
+        let done = tries.filter(|(_, tries)| tries.is_done).count() as f64;
+        if all == 0.0 {
+            return 1.0;
+        }
         let of_rounds = self.rounds.map(|rounds| done / (f64::from(rounds) * all));
         let of_time = self.time.map(|time| self.spent.div_duration_f64(time));
         of_rounds.into_iter().chain(of_time).fold(0.0, f64::max).min(1.0)
@@ -174,6 +214,11 @@ impl Schedule {
         let all = if share > 0.0 { self.spent.div_f64(share) } else { Duration::ZERO };
         self.time.unwrap_or(all).mul_f64(1.0 - share)
     }
+}
+
+/// Whether a program refused the flags of its case.
+pub fn has_refused_flags(invocation: &Invocation) -> bool {
+    invocation.exit_code == Some(Exit::Usage.code().into()) && !invocation.interrupted
 }
 
 /// So many places, grouped by links between partners, direct or indirect.
@@ -330,6 +375,44 @@ mod tests {
         }
         assert_eq!(run_turns(&mut schedule, 10_000, 1).len(), 3);
         assert!((schedule.share() - 1.0).abs() < 1e-9);
+    }
+
+    /// By its flags or by a limit; in a comparison also one that always fails.
+    #[test]
+    fn a_refused_case_is_tried_once_and_the_others_go_on() {
+        let ended = |outcome, exit_code: i32| Invocation {
+            exit_code: Some(exit_code),
+            ..without_record("0", 1, outcome)
+        };
+        for (sides, refusal, tries) in [
+            (1, ended(Outcome::Failed, 2), 1),
+            (1, ended(Outcome::Refused, 3), 1),
+            (1, ended(Outcome::Failed, 1), 5),
+            (2, ended(Outcome::Failed, 2), 2),
+            (2, ended(Outcome::Refused, 3), 2),
+            (2, ended(Outcome::Failed, 1), 6),
+        ] {
+            let run = run(3, 5, None, &[[0, 1]]);
+            let mut schedule = Schedule::new(&run, sides);
+            let (mut counts, mut records) = ([0; 3], Vec::new());
+            while let Some(turn) = schedule.next_turn() {
+                counts[turn.case] += 1;
+                let refused = Invocation { round: turn.round, ..refusal.clone() };
+                let record = if turn.case == 0 { refused } else { invocation(turn, 0) };
+                schedule.record(turn.case, turn.side, &record);
+                records.push(record);
+            }
+            assert_eq!(counts, [tries, 5 * sides, 5 * sides], "{refusal:?}");
+            assert!((schedule.share() - 1.0).abs() < 1e-9, "{}", schedule.share());
+            if sides == 1 {
+                assert_eq!(Schedule::of(&run, &records).next_turn(), None);
+                let again = Schedule::resumed(&run, &records).next_turn();
+                assert_eq!(again.map(|turn| turn.case), (tries == 1).then_some(0));
+            }
+        }
+        let mut schedule = Schedule::of(&run(1, 0, Some(30.0), &[]), &[]);
+        schedule.record(0, 0, &ended(Outcome::Failed, 2));
+        assert_eq!(schedule.next_turn(), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use harness::system_files;
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::measure::sources;
+use crate::plan::has_refused_flags;
 use crate::store::results::{Invocation, Outcome};
 use flags::{Cli, Command};
 
@@ -68,16 +69,18 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// The exit code after these invocations, if nothing interrupted them.
-/// Invocations that were interrupted and run again do not count.
+/// The exit code after these invocations, if nothing interrupted them; without any, nothing was
+/// measured. Invocations that were interrupted and run again do not count.
 fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation>) -> Exit {
     let counted = invocations.into_iter().filter(|invocation| !invocation.interrupted);
     let exits = counted.map(|invocation| match invocation.outcome {
         Outcome::Measured => Exit::Done,
         Outcome::Refused => Exit::Limit,
-        _ if invocation.exit_code == Some(Exit::Usage.code().into()) => Exit::Usage,
+        _ if has_refused_flags(invocation) => Exit::Usage,
         Outcome::Failed | Outcome::TimedOut => Exit::Failed,
     });
     let by_weight = [Exit::Done, Exit::Limit, Exit::Failed, Exit::Usage];
-    exits.max_by_key(|exit| by_weight.iter().position(|other| other == exit)).unwrap_or(Exit::Done)
+    exits
+        .max_by_key(|exit| by_weight.iter().position(|other| other == exit))
+        .unwrap_or(Exit::Failed)
 }

@@ -108,16 +108,18 @@ impl<'a> Reporter<'a> {
 fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let SavedRun { description, invocations, .. } = saved;
     let ended: Vec<_> = invocations.iter().filter(|invocation| !invocation.interrupted).collect();
-    let ran = |case: &String| {
-        let of_case = ended.iter().filter(|invocation| invocation.case == *case);
-        of_case.map(|invocation| invocation.round).collect::<BTreeSet<u32>>().len() as u32
-    };
     let mut schedule = Schedule::of(description, invocations);
+    let ran = |(index, case): (usize, &String)| {
+        let of_case = ended.iter().filter(|invocation| invocation.case == *case);
+        let rounds = of_case.map(|invocation| invocation.round).collect::<BTreeSet<u32>>();
+        (!schedule.has_given_up(index)).then_some(rounds.len() as u32)
+    };
+    let rounds = description.cases.iter().enumerate().filter_map(ran).min().unwrap_or(0);
     RunProgress {
         share: schedule.share(),
         seconds_left: is_running.then(|| schedule.time_left().as_secs_f64()),
         ended: ended.len(),
-        rounds: description.cases.iter().map(ran).min().unwrap_or(0),
+        rounds,
         planned: (description.rounds > 0).then_some(description.rounds),
         is_complete: description.side.is_some() || schedule.next_turn().is_none(),
         side: description.side.clone(),

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::slice;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use harness::system_files::SystemFiles;
 
 use crate::commands::exit_after;
 use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
-use crate::commands::session::{Series, Session, described};
+use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::Exit;
 use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::fingerprints;
@@ -29,7 +29,9 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     let measure = &flags.measure;
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
+    ensure!(!chosen.is_empty(), NO_CASES);
     let mut session = Session::begin(&manifest)?;
+    session.typed = manifest.typed(names);
     // Rows have their places from the beginning.
     let planned = described(&manifest, &chosen, names, measure);
     let planned = SavedRun::new(planned, Environment::of_machine(&SystemFiles::live()));
@@ -91,7 +93,7 @@ pub fn finish(
     // It reads earlier runs, which the loop must not.
     let reporter = Reporter::new(manifest, &path);
     let SavedRun { description, invocations, .. } = &series.saved;
-    let schedule = Schedule::of(description, invocations);
+    let schedule = Schedule::resumed(description, invocations);
     let screen = |_: &Schedule, _, saved: &SavedRun| reporter.running(saved);
     session.measure(schedule, cases, slice::from_mut(&mut series), screen)?;
     let Series { folder, saved, .. } = &series;
@@ -102,6 +104,9 @@ pub fn finish(
     folder.write(results::PAGE, &markdown(&report))?;
     folder.write(results::HTML_PAGE, &html(&report))?;
     printed?;
-    let is_interrupted = session.signals.stops() > 0;
-    Ok(if is_interrupted { Exit::Interrupted } else { exit_after(&saved.invocations) })
+    if session.signals.stops() > 0 {
+        return Ok(Exit::Interrupted);
+    }
+    require_processes(saved)?;
+    Ok(exit_after(&saved.invocations))
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::mem;
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use harness::cpus;
 use harness::limits::{Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
@@ -13,17 +13,22 @@ use humantime::format_rfc3339_millis;
 
 use crate::commands::flags::MeasureFlags;
 use crate::commands::output::{self, Live};
+use crate::exit::UsageError;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
 use crate::measure::invoke::{Job, invoke, reference};
 use crate::measure::lock;
 use crate::measure::process::Signals;
-use crate::plan::{Schedule, Turn};
+use crate::plan::{Schedule, Turn, has_refused_flags};
 use crate::show::screen::BUILDING;
 use crate::store::results::{
     self, CaseDetail, Folder, Invocation, RunDescription, SavedRun, Skipped,
 };
+
+/// Why an empty manifest, or a group without cases, measures nothing.
+pub const NO_CASES: &str =
+    "nothing to measure: the manifest or the group has no cases (brigade list)";
 
 /// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
@@ -31,6 +36,8 @@ pub struct Session<'a> {
     pub signals: Signals,
     /// The screen while the session lasts.
     pub live: Live,
+    /// The cases that were typed, not named by a group.
+    pub typed: Vec<String>,
     _lock: File,
 }
 
@@ -43,7 +50,7 @@ impl<'a> Session<'a> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = lock::take(output::warn)?;
-        Ok(Self { manifest, signals, live: Live::default(), _lock: lock })
+        Ok(Self { manifest, signals, live: Live::default(), typed: Vec::new(), _lock: lock })
     }
 
     /// Builds the programs of cases. Returns the cases that can run here with their programs, and
@@ -68,7 +75,8 @@ impl<'a> Session<'a> {
     /// each. Appends each invocation to its folder as it ends.
     ///
     /// # Errors
-    /// If the results cannot be written.
+    /// If the results cannot be written; [`UsageError`] if a program refuses the flags of a case
+    /// that was typed.
     pub fn measure(
         &mut self,
         mut schedule: Schedule,
@@ -99,6 +107,11 @@ impl<'a> Session<'a> {
             let invocation = Invocation { round, attempt, reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
             schedule.record(case, side, &invocation);
+            let is_typed = || self.typed.contains(&invocation.case);
+            if has_refused_flags(&invocation) && schedule.has_given_up(case) && is_typed() {
+                let Invocation { case, error, .. } = invocation;
+                bail!(UsageError(format!("{case}: {}", error.unwrap_or_default())));
+            }
             saved.invocations.push(invocation);
         }
         signals.exit_at_once(true);
@@ -116,6 +129,25 @@ pub struct Series {
     pub wrap: Vec<String>,
     /// Flags of its programs, added to those of the case.
     pub flags: Vec<String>,
+}
+
+/// Checks that something was measured or at least tried.
+///
+/// # Errors
+/// Why there is no process.
+pub fn require_processes(run: &SavedRun) -> anyhow::Result<()> {
+    let RunDescription { cases, skipped, .. } = &run.description;
+    ensure!(
+        !run.invocations.is_empty(),
+        match skipped.first() {
+            _ if !cases.is_empty() =>
+                "nothing was measured: --time leaves no time for a process".into(),
+            Some(Skipped { case, reason }) =>
+                format!("nothing was measured: {case}: skipped: {reason}"),
+            None => NO_CASES.into(),
+        }
+    );
+    Ok(())
 }
 
 /// The parts of `run.json` that `run` and `compare` have in common; `chosen` are the groups and

@@ -92,7 +92,7 @@ pub struct RunSummary {
 pub struct RunProgress {
     /// Invocations that ended.
     pub ended: usize,
-    /// Rounds that ran every case.
+    /// Rounds that ran every case but those that were refused in the first.
     pub rounds: u32,
     /// Rounds that the run is for; `null` if only time bounds it.
     pub planned: Option<u32>,

@@ -284,6 +284,13 @@ impl Manifest {
         }
     }
 
+    /// The names of the cases that have a command line here, and are not here as cases of a group.
+    pub fn typed(&self, names: &[String]) -> Vec<String> {
+        let is_group = |name: &&String| self.groups.iter().any(|group| group.name == **name);
+        let cases = names.iter().filter(|name| !is_group(name));
+        cases.filter_map(|line| Some(self.case(line).ok()?.name.clone())).collect()
+    }
+
     /// The cases of these groups and with these command lines, each once, in the manifest's order;
     /// the default ones without any.
     ///

@@ -29,9 +29,19 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     page
 }
 
+/// That no case was compared, and why the first was not.
+pub fn nothing_compared(comparison: &Comparison) -> String {
+    let first = comparison.not_compared.first();
+    let why = first.map_or(String::new(), |skip| format!(": {}: {}", skip.case, skip.reason));
+    format!("nothing was compared{why}")
+}
+
 /// What it can decide, from how much, and the number of cases with each verdict.
 fn decides(comparison: &Comparison) -> String {
     let Comparison { design, earlier_runs, sides, cases, .. } = comparison;
+    if cases.is_empty() {
+        return "No verdicts: no case has figures of both sides.".to_owned();
+    }
     if *design == Design::TwoRuns && *earlier_runs < 2 {
         return "No verdicts: two runs do not show how much runs of one build differ. Compare the \
                 builds directly (brigade compare --bin OLD --bin NEW CASE…), or run the old build \
@@ -53,10 +63,11 @@ fn decides(comparison: &Comparison) -> String {
         Design::TwoRuns => format!("2 runs and {earlier_runs} earlier ones"),
         Design::Groups => "These runs".to_owned(),
     };
-    let detects = comparison.resolution().map_or("no change".to_owned(), |share| {
-        format!("changes of {} or more in half of the cases", small_share(share))
-    });
-    format!("{from} show {detects}: {}{missing}{builds}.", counts.join(", "))
+    let detects =
+        comparison.resolution().map_or("are too few to show a change".to_owned(), |share| {
+            format!("show changes of {} or more in half of the cases", small_share(share))
+        });
+    format!("{from} {detects}: {}{missing}{builds}.", counts.join(", "))
 }
 
 /// One row per case: changed cases, then unresolved ones, each by size of the ratio.
@@ -131,6 +142,8 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     };
     let disturbed = |row: &Row| row.count(ProcessOutcome::Disturbed);
     notes.extend(all("stopped or throttled, not used", disturbed));
+    let changed = |row: &Row| row.count(ProcessOutcome::Changed);
+    notes.extend(all("inherited something else than the run, not used", changed));
     notes.extend(all("failed", Row::failures));
     notes
 }

@@ -152,6 +152,8 @@ fn a_program_that_fails_is_given_up_and_named() {
     let ended = bench.ends(&["compare", "--args", "", "--args", ""]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("not compared: a: "), "{ended:?}");
+    assert!(!ended.stdout.contains("no change"), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was compared: a: "), "{ended:?}");
     assert!(folders(&bench).iter().all(|folder| records_in(folder).len() == 3));
     let ended = bench.ends(&["compare", "--wrap", "no-such-wrapper", "--wrap", ""]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -278,11 +280,15 @@ fn cases_that_only_one_run_measured_are_not_compared() {
     }
     let [first, second] = folders(&bench);
     let runs = [first.to_str().unwrap(), second.to_str().unwrap()];
-    let comparison = compared(&bench, &runs);
-    assert_eq!(comparison["cases"].as_array().unwrap().len(), 0);
-    assert_eq!(comparison["not_compared"].as_array().unwrap().len(), 2);
-    let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &runs[..]].concat());
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for flags in [&["compare", "--format", "json"][..], &["compare", "--fail-on", "slower"]] {
+        let ended = bench.ends(&[flags, &runs[..]].concat());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("nothing was compared: "), "{ended:?}");
+        if let Ok(comparison) = serde_json::from_str::<Value>(&ended.stdout) {
+            assert_eq!(comparison["cases"].as_array().unwrap().len(), 0);
+            assert_eq!(comparison["not_compared"].as_array().unwrap().len(), 2);
+        }
+    }
 }
 
 #[test]

@@ -117,10 +117,68 @@ fn a_case_that_cannot_run_here_is_skipped_with_the_reason() {
         // SAFETY: it only makes two system calls, on local values.
         unsafe { brigade.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
         let ended = Ended::from(brigade);
-        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(ended.code, Some(1), "nothing was measured: {ended:?}");
         assert!(ended.stdout.contains("\n- a: skipped: ") && ended.stdout.contains(reason));
+        assert!(ended.stderr.contains("a: skipped: ") && ended.stderr.contains(reason));
     }
     assert!(bench.records().is_empty() && !bench.path("ran").exists());
+}
+
+/// A program that refuses `--nope`, as clap does, and measures otherwise.
+fn refusing() -> String {
+    format!("case \"$*\" in *--nope*) echo \"no --nope\" >&2; exit 2;; esac\necho '{RECORD}'")
+}
+
+#[test]
+fn a_typed_case_whose_flags_are_refused_ends_the_run() {
+    let bench = Bench::new(&["a", "b"], &refusing());
+    for words in [&["run", "a --nope"][..], &["run", "b", "a --nope"]] {
+        let ended = bench.ends(&[words, &["--rounds", "50"]].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.ends_with(": a --nope: exited with 2: no --nope\n"), "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    }
+    for folder in bench.result_folders() {
+        let rounds = rounds_in(&folder);
+        let tried = rounds.iter().filter(|(case, _)| case == "a --nope");
+        assert!(tried.count() == 1 && rounds.len() <= 2, "{rounds:?}");
+    }
+    let ended = bench.ends(&["compare", "--args", "", "--args", "--x", "a --nope"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+}
+
+#[test]
+fn a_case_of_a_group_whose_flags_are_refused_is_tried_once_and_listed() {
+    let bench = Bench::new(&["a --nope", "b"], &refusing());
+    let ended = bench.ends(&["run", "--rounds", "5"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), ""), "{ended:?}");
+    let reason = "- a --nope: 1 failed: exited with 2: no --nope\n";
+    assert!(ended.stdout.contains(reason) && ended.stdout.contains(", 5 of 5 rounds"), "{ended:?}");
+    let rounds = rounds_in(&bench.result_folders()[0]);
+    let count = |name: &str| rounds.iter().filter(|(case, _)| case == name).count();
+    assert_eq!((count("a --nope"), count("b")), (1, 5));
+    assert!(bench.resumes().stdout.starts_with("nothing to do"));
+}
+
+#[test]
+fn a_run_that_measures_nothing_fails_with_the_reason() {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    let empty = bench.manifest() + "[[group]]\nname = 'none'\nquestion = 'Which?'\ncases = []\n";
+    let sides = ["--args", "", "--args", ""];
+    for (manifest, words, reason) in [
+        (&*empty, &["run", "--time", "0"][..], "--time"),
+        (&empty, &["run", "none"], "no cases"),
+        ("", &["run"], "no cases"),
+        (&empty, &[&["compare", "--time", "0"], &sides[..]].concat(), "--time"),
+        (&empty, &[&["compare", "none"], &sides[..]].concat(), "no cases"),
+    ] {
+        let ended = Ended::from(bench.brigade_with(manifest, words));
+        assert_eq!(ended.code, Some(1), "{words:?}: {ended:?}");
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert!(lines.last().is_some_and(|line| line.contains(reason)), "{words:?}: {ended:?}");
+    }
+    let folder = bench.result_folders()[0].display().to_string();
+    assert_eq!(bench.ends(&["run", "--resume", &folder]).code, Some(1));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::judge::environment::{Difference, between_machines, of_processes, same
 use crate::judge::row::{Row, cases_of};
 use crate::manifest::Manifest;
 use crate::show;
-use crate::show::comparison::blocks;
+use crate::show::comparison::{blocks, nothing_compared};
 use crate::store::results::SavedRun;
 
 /// Runs `brigade compare`.
@@ -140,6 +140,10 @@ fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
 
 /// The exit code of a comparison; `measured` is that of its invocations.
 fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
+    if comparison.cases.is_empty() {
+        output::warn(&nothing_compared(comparison));
+        return if measured == Exit::Done { Exit::Failed } else { measured };
+    }
     let Some(fail_on) = flags.fail_on else { return measured };
     let count = |verdict| comparison.count(verdict);
     if count(Verdict::Slower) > 0 {

@@ -4,13 +4,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use harness::terminal;
 
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::output;
-use crate::commands::session::{Series, Session, described};
+use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, Side};
 use crate::judge::row::cases_of;
@@ -32,7 +32,9 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let measure = &flags.measure;
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
+    ensure!(!chosen.is_empty(), NO_CASES);
     let mut session = Session::begin(&manifest)?;
+    session.typed = manifest.typed(&flags.runs);
     let (cases, own, skipped) = session.build(chosen)?;
     let binaries = |variant: &Variant| match variant.build {
         None => Ok(own.clone()),
@@ -77,6 +79,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
+    require_processes(&series[0].saved)?;
     let invocations = series.iter().flat_map(|series| &series.saved.invocations);
     Ok(exit_after(&comparison, flags, crate::commands::exit_after(invocations)))
 }
