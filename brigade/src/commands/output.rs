@@ -36,8 +36,9 @@ impl Live {
     pub fn draw(&mut self, text: impl FnOnce() -> String) {
         let Some(most) = lines_of_terminal() else { return };
         let text = text();
+        // Erased before it is written: after a line of 80 columns the cursor is still in the last.
         let lines: Vec<String> =
-            text.lines().take(most - 1).map(|line| format!("{line}\x1b[K\n")).collect();
+            text.lines().take(most - 1).map(|line| format!("\x1b[K{line}\n")).collect();
         let above = self.above();
         self.lines = lines.len();
         // Without wrapping, so that each line takes one.
@@ -115,4 +116,62 @@ pub fn name_of(folder: &Path) -> String {
 pub fn warn(message: &str) {
     // Without standard error, nobody can read the warning.
     let _ = writeln!(io::stderr(), "brigade: {}", terminal::line(message));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Set in a terminal in which this test draws instead of checking.
+    const DRAWS: &str = "BRIGADE_TEST_DRAWS";
+
+    /// Lines that fill the terminal's width; the last column of each shows its number.
+    fn text(lines: usize, mark: char) -> String {
+        (0..lines).map(|at| format!("{}{}\n", mark.to_string().repeat(79), at % 10)).collect()
+    }
+
+    #[test]
+    fn a_terminal_shows_every_column_of_the_live_screen() {
+        if std::env::var_os(DRAWS).is_some() {
+            let mut live = Live::default();
+            live.draw(|| text(60, 'a'));
+            live.draw(|| text(10, 'b') + "end\n");
+            // Until the terminal closes.
+            let _ = io::stdin().read(&mut [0]);
+            return;
+        }
+        if Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err() {
+            contract::skip("the live screen in a terminal", "needs tmux");
+            return;
+        }
+        for (columns, rows) in [("80", "24"), ("80", "45"), ("120", "50")] {
+            let socket = format!("brigade-test-{}-{columns}-{rows}", std::process::id());
+            let tmux = |words: &[&str]| {
+                let mut command = Command::new("tmux");
+                command.args(["-L", &socket, "-f", "/dev/null"]).args(words);
+                command.output().expect("tmux")
+            };
+            let own = std::env::current_exe().expect("the test's program");
+            let name = "commands::output::tests::a_terminal_shows_every_column_of_the_live_screen";
+            let command = format!(
+                "exec {} --exact {name} --nocapture",
+                shlex::try_quote(&own.to_string_lossy()).expect("a path")
+            );
+            let draws = format!("{DRAWS}=1");
+            tmux(&["new-session", "-d", "-x", columns, "-y", rows, "-e", &draws, &command]);
+            let begun = Instant::now();
+            let mut shown = String::new();
+            while !shown.contains("end") && begun.elapsed() < Duration::from_secs(60) {
+                shown = String::from_utf8_lossy(&tmux(&["capture-pane", "-p"]).stdout).into_owned();
+            }
+            tmux(&["kill-server"]);
+            let expected = text(10, 'b') + "end";
+            assert!(shown.contains(&expected), "{columns}×{rows}:\n{shown}");
+            assert!(!shown.contains('a'), "{columns}×{rows}:\n{shown}");
+        }
+    }
 }
