@@ -73,9 +73,15 @@ fn show(text: &str) {
 }
 
 /// The height of the terminal on standard error; `None` without one that can move its cursor.
-fn lines_of_terminal() -> Option<usize> {
+pub fn lines_of_terminal() -> Option<usize> {
     let height = || terminal_size_of(io::stderr()).map_or(24, |(_, Height(rows))| rows.into());
     (io::stderr().is_terminal() && !is_dumb()).then(height)
+}
+
+/// The height of the terminal on standard output; `None` without one.
+pub fn height() -> Option<usize> {
+    let (_, Height(rows)) = terminal_size_of(io::stdout())?;
+    Some(rows.into())
 }
 
 /// A value as a line of JSON.

@@ -14,8 +14,8 @@ use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, re
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
-use crate::show::screen::screen;
-use crate::store::results::{Environment, SavedRun};
+use crate::show::screen::{Place, screen};
+use crate::store::results::{Environment, HTML_PAGE, SavedRun};
 
 /// Runs `brigade report`.
 ///
@@ -88,18 +88,24 @@ impl<'a> Reporter<'a> {
 
     /// The screen of a run that goes on.
     pub fn running(&self, saved: &SavedRun) -> String {
-        self.screen(&self.report(saved, true))
+        self.screen(&self.report(saved, true), output::lines_of_terminal())
     }
 
-    fn screen(&self, report: &Report) -> String {
-        screen(report, &self.folder.display().to_string(), output::has_colours())
+    fn screen(&self, report: &Report, height: Option<usize>) -> String {
+        let place = Place {
+            folder: &self.folder.display().to_string(),
+            has_page: self.folder.join(HTML_PAGE).is_file(),
+            bold: output::has_colours(),
+            height,
+        };
+        screen(report, place)
     }
 
     /// Prints the screen of a report, or all its tables and notes.
     pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
         output::print_coloured(&match full {
             true => show::page::text(&show::report::page(report)),
-            false => self.screen(report),
+            false => self.screen(report, output::height()),
         })
     }
 }

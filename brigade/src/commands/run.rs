@@ -98,12 +98,14 @@ pub fn finish(
     session.measure(schedule, cases, slice::from_mut(&mut series), screen)?;
     let Series { folder, saved, .. } = &series;
     let report = reporter.report(saved, false);
-    let printed = reporter
+    // The screen names the page, and is printed even if that cannot be written.
+    let written = folder
+        .write(results::PAGE, &markdown(&report))
+        .and_then(|()| folder.write(results::HTML_PAGE, &html(&report)));
+    reporter
         .print(&report, full)
-        .with_context(|| format!("showing the results in {}", path.display()));
-    folder.write(results::PAGE, &markdown(&report))?;
-    folder.write(results::HTML_PAGE, &html(&report))?;
-    printed?;
+        .with_context(|| format!("showing the results in {}", path.display()))?;
+    written?;
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }

@@ -86,11 +86,17 @@ impl Environment {
         self.get("processor.model").or_else(architecture).unwrap_or_default()
     }
 
-    /// The model, such as `AMD EPYC family 25 model 17`.
+    /// The model without words that every model has, its family and number, such as
+    /// `AMD EPYC 25/17`.
     fn cpu(&self) -> String {
+        let model = self.model().split('@').next().unwrap_or_default();
+        let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
+        let words = model.split_whitespace();
+        let is_known = |word: &&str| ["CPU", "Processor"].contains(word) || word.ends_with("-Core");
+        let words: Vec<&str> = words.filter(|word| !is_known(word)).collect();
         let known = self.get("processor.family").zip(self.get("processor.model_number"));
-        let known = known.map(|(family, number)| format!(" family {family} model {number}"));
-        self.model().to_owned() + &known.unwrap_or_default()
+        let known = known.map(|(family, number)| format!(" {family}/{number}"));
+        words.join(" ") + &known.unwrap_or_default()
     }
 
     /// The number of CPUs, and how many of them this process could use, if
@@ -402,7 +408,7 @@ mod tests {
             ("processor.idle_poll_ns", "200000"),
             ("processor.allowed_cpus", "1"),
         ]);
-        let machine = "AMD EPYC family 23 model 49, 1 of 2 CPUs, KVM virtual machine";
+        let machine = "AMD EPYC 23/49, 1 of 2 CPUs, KVM virtual machine";
         assert_eq!(polling.machine(), machine);
         assert!(polling.sentence().contains("idle haltpoll"));
         assert_eq!(Environment::default().machine(), "");

@@ -4,7 +4,7 @@
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::screen::machine;
-use super::svg::{END, START, class_of, cut, disc, file, group, line, marks_of, placed, text};
+use super::svg::{END, START, class_of, cut, disc, file, group, line, mark, placed, text};
 use crate::judge::report::{Part, Report};
 use crate::judge::row::{Quantity, Row, TaskKind};
 
@@ -119,8 +119,8 @@ fn finding(parts: &[Part]) -> Option<String> {
     parts.iter().flat_map(|part| &part.blocks).find_map(|block| {
         let thread = block.rows.iter().find(|row| row.kind == Some(TaskKind::Thread))?;
         let reference = block.rows.iter().find(|row| row.case == block.reference)?;
-        let [_, name, _] = marks_of(Some(reference.kind?));
-        let (name, operation) = (name.trim_end_matches(" task"), &thread.operation);
+        let name = mark(Some(reference.kind?)).name.trim_end_matches(" task");
+        let operation = &thread.operation;
         let ratio = thread.factor.filter(|ratio| ratio.value > 1.0 && ratio.excludes(1.0))?;
         Some(format!("A thread {operation} costs {} {name} {operation}s", factor(ratio.value)))
     })

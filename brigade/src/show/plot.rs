@@ -9,12 +9,12 @@ use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::estimated;
 use super::scale::Scale;
 use super::svg::{
-    END, KINDS, MIDDLE, Picture, START, class_of, cut, disc, group as element, line, rectangle,
-    text,
+    END, MARKS, MIDDLE, Mark, Picture, START, class_of, cut, disc, group as element, line,
+    rectangle, text,
 };
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
-use crate::judge::row::{Quantity, Row, TaskKind};
+use crate::judge::row::{Quantity, Row};
 
 /// The height of a label above a mark, of a mark, and of the space below it, in pixels.
 const LABEL: f64 = 17.0;
@@ -126,9 +126,8 @@ fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture
         body += &line((at, top), (at, y), "grid");
         body += &text(at, top - 6.0, anchor, "axis", &brief_ticks(*tick, unit));
     }
-    let has = |(kind, _): &&(TaskKind, _)| rows().any(|row| row.kind == Some(*kind));
-    let legend =
-        KINDS.iter().filter(has).map(|(_, [class, words, _])| (*class, (*words).to_owned()));
+    let has = |mark: &&Mark| rows().any(|row| row.kind == Some(mark.kind));
+    let legend = MARKS.iter().filter(has).map(|mark| (mark.class, mark.name.to_owned()));
     Some(Picture {
         title: format!("{title} {what}"),
         description: "Logarithmic. Pale dots are processes; a dot is their median, a stroke its 95 % interval.".to_owned(),

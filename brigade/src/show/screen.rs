@@ -10,10 +10,10 @@ use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
 use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
-use super::svg::marks_of;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{ProcessOutcome, Row};
+use crate::store::results::HTML_PAGE;
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
@@ -28,34 +28,60 @@ pub const BUILDING: &str = "looking for tools, building guests";
 /// Columns of the bar of a run's time.
 const BAR: usize = 24;
 
-/// Columns of a row: its label, median, range, factor and strip.
+/// Columns of a row: its label, median, range, factor and, after a space, its strip.
 const LABEL: usize = 28;
 const MEDIAN: usize = 9;
 const RANGE: usize = 15;
-const FACTOR: usize = 6;
+const FACTOR: usize = 7;
 const STRIP: usize = 20;
+/// What is to the left of the strip.
+const FIGURES: usize = LABEL + MEDIAN + RANGE + FACTOR + 1;
 
-/// Colours of verdicts.
-const GOOD: &str = "1;32";
-const WARNING: &str = "1;33";
+/// How to read rows with factors to a reference, and without one.
+const LEGEND: &str =
+    "× is relative to the row marked 1. ░▒▓: where its processes lie, few to many.";
 
-/// Text in a colour of the terminal, if it has `colours`.
-fn paint(colours: bool, code: &str, text: &str) -> String {
-    if colours && code != "0" { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+/// The screen's surroundings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// The folder of the run's records.
+    pub folder: &'a str,
+    /// Whether it contains a page.
+    pub has_page: bool,
+    /// Whether the verdict is printed in bold.
+    pub bold: bool,
+    /// The lines of the terminal; `None` without one.
+    pub height: Option<usize>,
 }
 
-/// The screen of a run whose records are in `folder`. Text from records and the manifest is escaped
-/// here, since the colours must not be.
-pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
-    let next_run = next_run(&report.run).map_or(String::new(), |text| lines(&text));
-    let end = format!("{next_run}\n{}", end(report, folder));
+impl Place<'_> {
+    /// Whether so many lines scroll off, with one for the prompt.
+    fn is_lower_than(&self, lines: usize) -> bool {
+        self.height.is_some_and(|height| height <= lines)
+    }
+}
+
+/// The screen of a run. Text from records and the manifest is escaped here.
+///
+/// On a terminal that is lower than the screen the most important lines come last, so that they
+/// stay visible; while the run goes on only these are drawn.
+pub fn screen(report: &Report, place: Place<'_>) -> String {
+    let whole = arranged(report, place, false);
+    if !place.is_lower_than(whole.lines().count()) {
+        return whole;
+    }
+    arranged(report, place, true)
+}
+
+fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     let is_running = report.run.progress.seconds_left.is_some();
-    let shown = |answer: String| lines(&answer);
     let is_question = report.screen.is_empty() || report.groups.len() == 1;
-    let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
-    let answers = asked.chain(report.answers.iter().map(answer)).map(shown);
-    let mut answers: Vec<String> = answers.take(MOST_ANSWERS).collect();
-    let mut text = head(report, colours);
+    // The forecast is the least important part.
+    let next_run =
+        next_run(&report.run).filter(|_| !is_low).map_or(String::new(), |text| lines(&text));
+    let end = format!("{next_run}{}{}", if is_low { "" } else { "\n" }, end(report, place));
+    let mut answers = shown_answers(report, is_question);
+    let mut text = head(report, place.bold);
     // The answer to a question comes first, but until the run has ended rows keep their places.
     if is_question && !is_running && !answers.is_empty() {
         text = answers.drain(..).collect::<String>() + "\n" + &text;
@@ -65,9 +91,9 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
     if explains || report.screen.is_empty() {
         let used = (text.clone() + &answers.concat() + &end).lines().count();
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
-        text.extend(report.groups.iter().map(|group| of_group(group, room, is_running, colours)));
+        text.extend(report.groups.iter().map(|group| of_group(group, room, is_running)));
     } else {
-        text.extend(report.screen.iter().map(|part| of_part(part, colours)));
+        text += &parts(report, is_low, is_running);
     }
     let mut below = not_measured(report);
     for answer in answers {
@@ -76,28 +102,68 @@ pub fn screen(report: &Report, folder: &str, colours: bool) -> String {
             below += &answer;
         }
     }
-    if !below.is_empty() || !next_run.is_empty() {
+    if !is_low && (!below.is_empty() || !next_run.is_empty()) {
         below.insert(0, '\n');
     }
     (text + &below + &end).replace(NO_BREAK_SPACE, " ")
 }
 
-fn head(report: &Report, colours: bool) -> String {
+/// The sentences that the run supports, those of an asked question first.
+fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
+    let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
+    let answers = asked.chain(report.answers.iter().map(answer));
+    answers.take(MOST_ANSWERS).map(|answer| lines(&answer)).collect()
+}
+
+/// The parts of the first screen between column heads and a legend. If lines must scroll off, the
+/// first part comes last; while a run goes on it is the only one.
+fn parts(report: &Report, is_low: bool, is_running: bool) -> String {
+    let mut parts: Vec<&Part> = report.screen.iter().collect();
+    if is_low {
+        parts.rotate_left(1);
+        if is_running {
+            parts.drain(..parts.len() - 1);
+        }
+    }
+    let rows: String = parts.into_iter().map(of_part).collect();
+    format!("{}{rows}{LEGEND}\n", column_heads())
+}
+
+fn column_heads() -> String {
+    format!(
+        "{:LABEL$}{:>MEDIAN$}{:>RANGE$}{:>FACTOR$} each process (log)\n",
+        "", "median", "8 in 10 within", "×"
+    )
+}
+
+/// The machine, how far the run is, and the verdict on it.
+fn head(report: &Report, bold: bool) -> String {
     let run = &report.run;
-    let Verdict { word, is_good, text } = verdict(run);
-    let machine = lines(&format!("brigade: {}", machine(run)));
+    let Verdict { word, text, .. } = verdict(run);
     let verdict = lines(&format!("{word}: {text}"));
     let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
-    let colour = if is_good { GOOD } else { WARNING };
+    let word = if bold { format!("\u{1b}[1m{word}\u{1b}[0m") } else { word.to_owned() };
     let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
         [] => String::new(),
         facts => lines(&format!("inherited: {}", facts.join("; "))),
     };
-    let rounds = rounds(&run.progress);
-    format!("{machine}{rounds}\n{}{rest}{inherited}", paint(colours, colour, word))
+    format!("{}{}{word}{rest}{inherited}", machine_and_day(run), bar(&run.progress))
 }
 
-/// How many rounds are done, and while the run goes on a bar of its time.
+/// The machine on the left, the day and the number of rounds on the right.
+fn machine_and_day(run: &RunSummary) -> String {
+    let day = run.started_at.get(..10).unwrap_or_default();
+    let right = terminal::line(&format!("{day}, {}", rounds(&run.progress)));
+    let room = COLUMNS.saturating_sub(right.chars().count() + 2);
+    let machine = terminal::line(&run.machine);
+    let machine = match machine.chars().count() > room {
+        true => machine.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
+        false => machine,
+    };
+    format!("{machine:<room$}  {right}\n")
+}
+
+/// How many rounds are done.
 fn rounds(run: &RunProgress) -> String {
     let about = f64::from(run.rounds) / run.share;
     let planned = match run.planned {
@@ -107,17 +173,23 @@ fn rounds(run: &RunProgress) -> String {
         None => String::new(),
     };
     let plural = if run.rounds == 1 && planned.is_empty() { "" } else { "s" };
-    let rounds = format!("after {}{planned} round{plural}", run.rounds);
-    let Some(left) = run.seconds_left else { return rounds };
+    let is_interrupted = !run.is_complete && run.seconds_left.is_none();
+    let after = if is_interrupted { "interrupted after " } else { "" };
+    format!("{after}{}{planned} round{plural}", run.rounds)
+}
+
+/// While the run goes on, a bar of its time.
+fn bar(run: &RunProgress) -> String {
+    let Some(left) = run.seconds_left else { return String::new() };
     let done = (run.share * BAR as f64) as usize;
     let bar = "▓".repeat(done) + &"░".repeat(BAR - done);
     let left = match run.planned {
-        _ if run.share + left > 0.0 => clock(left) + " left",
+        _ if run.share + left > 0.0 => clock(left) + " left (Ctrl-C keeps what was measured)",
         // Before the first process of a number of rounds nobody knows.
         Some(_) => String::new(),
         None => BUILDING.to_owned(),
     };
-    format!("{rounds}  {bar}  {left}").trim_end().to_owned()
+    format!("{bar}  {left}").trim_end().to_owned() + "\n"
 }
 
 /// Minutes and seconds, such as `1:35`.
@@ -156,7 +228,7 @@ fn not_measured(report: &Report) -> String {
 }
 
 /// A part: a heading with its axis, and its blocks of rows.
-fn of_part(part: &Part, colours: bool) -> String {
+fn of_part(part: &Part) -> String {
     let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
     let axis = axis(&rows);
     let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), &rows);
@@ -164,16 +236,15 @@ fn of_part(part: &Part, colours: bool) -> String {
         if !block.name.is_empty() {
             text += &format!(" {}\n", terminal::line(&block.name));
         }
-        text.extend(block.rows.iter().map(|row| {
-            line(row, &factor_of(row, block).unwrap_or_default(), axis.as_ref(), colours)
-        }));
+        let factor = |row| factor_of(row, block).unwrap_or_default();
+        text.extend(block.rows.iter().map(|row| line(row, &factor(row), axis.as_ref())));
     }
     text
 }
 
 /// A group's question, its cases as far as there is room, and its note. The cheapest case comes
 /// first once the run has ended; until then rows keep their places.
-fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> String {
+fn of_group(group: &Group, room: usize, is_running: bool) -> String {
     let mut rows: Vec<&Row> = cases(&group.rows).collect();
     if !is_running {
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
@@ -196,13 +267,14 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
         table.clear();
     }
     let below = note.lines().count() + table.lines().count();
-    let room = room.saturating_sub(4 + below).max(2);
+    let room = room.saturating_sub(5 + below).max(2);
     let axis = axis(&rows);
-    let mut text = format!("\n{question}{}", heading("", axis.as_ref(), &rows));
+    let heads = column_heads() + &heading("", axis.as_ref(), &rows);
+    let mut text = format!("\n{question}{heads}");
     let shown_row = |row: &&Row| {
         let is_cheapest = row.figure.is_some_and(|figure| figure.value <= cheapest);
         let by = row.factor.map_or(String::new(), |ratio| factor(ratio.value));
-        line(row, if is_cheapest { "1" } else { &by }, axis.as_ref(), colours)
+        line(row, if is_cheapest { "1" } else { &by }, axis.as_ref())
     };
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
     let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
@@ -220,6 +292,7 @@ fn of_group(group: &Group, room: usize, is_running: bool, colours: bool) -> Stri
     text + &note
 }
 
+/// A heading with the ends of the axis above the strips; a long one gets lines for itself.
 fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
     let unit = rows.iter().find(|row| row.figure.is_some()).map(|row| row.unit).unwrap_or_default();
     let ends = axis.map_or(String::new(), |axis| {
@@ -228,38 +301,34 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
         format!("{low}{high:>between$}")
     });
     let text = terminal::line(text);
-    // A long heading takes the place of the word above the medians, or a line.
-    let columns = match text.chars().count() {
-        0..=LABEL => format!("{text:<LABEL$}{:>MEDIAN$}", "median"),
-        length if length <= LABEL + MEDIAN => format!("{text:<width$}", width = LABEL + MEDIAN),
-        _ => format!("{}{:LABEL$}{:>MEDIAN$}", lines(&text), "", "median"),
+    let line = if text.chars().count() < FIGURES {
+        format!("{text:<FIGURES$}{ends}")
+    } else {
+        format!("{}{:FIGURES$}{ends}", lines(&text), "")
     };
-    format!("{columns}{:>RANGE$}{:>FACTOR$} {ends}", "80 % of them", "×").trim_end().to_owned()
-        + "\n"
+    line.trim_end().to_owned() + "\n"
 }
 
 /// A row: label, median, range, factor, and the strip, or if some processes are not used how many
 /// are.
-fn line(row: &Row, factor: &str, axis: Option<&Scale>, colours: bool) -> String {
+fn line(row: &Row, factor: &str, axis: Option<&Scale>) -> String {
     let label = terminal::line(&row.label);
     let median = figure(row);
     let range = row.range.map_or(String::new(), |ends| range(ends, row.unit));
     let end = match used_of_ended(row) {
         Some(count) => {
             let words = format!("{count} processes");
-            let fits = words.len() <= STRIP;
-            paint(colours, WARNING, if fits { &words } else { &count })
+            if words.len() <= STRIP { words } else { count }
         }
-        None => {
-            let strip = axis.map_or(String::new(), |axis| strip(axis, &row.values()));
-            paint(colours, marks_of(row.kind)[2], &strip)
-        }
+        None => axis.map_or(String::new(), |axis| strip(axis, &row.values())),
     };
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {end}");
+    let figures = figures.trim_end();
     // A label that is too long gets a line for itself.
-    match label.chars().count() + 2 > LABEL {
-        true => format!("{}{:LABEL$}{figures}\n", filled(&label, "  ", "    "), ""),
-        false => format!("  {label:<width$}{figures}\n", width = LABEL - 2),
+    if label.chars().count() + 2 > LABEL {
+        format!("{}{:LABEL$}{figures}\n", filled(&label, "  ", "    "), "")
+    } else {
+        format!("  {label:<width$}{figures}\n", width = LABEL - 2)
     }
 }
 
@@ -289,24 +358,30 @@ pub fn answers(report: &Report) -> Vec<String> {
     report.answers.iter().map(answer).collect()
 }
 
-/// What to type next: what completes the run or explains more of it, and where the rest is.
-fn end(report: &Report, folder: &str) -> String {
+/// Where the rest is, and what to type next: what completes the run or explains more of it.
+fn end(report: &Report, place: Place<'_>) -> String {
     let progress = &report.run.progress;
-    let folder = terminal::line(folder);
+    if progress.seconds_left.is_some() {
+        return String::new();
+    }
+    let folder = terminal::line(place.folder);
+    let rest = match place.has_page {
+        true => format!("page: {folder}/{HTML_PAGE}\n"),
+        false => format!("more: brigade report --full {folder}\n"),
+    };
     let next = match &report.next {
-        _ if progress.seconds_left.is_some() => return String::new(),
         _ if !progress.is_complete && progress.resumable => {
             format!("next: brigade run --resume {folder}\n")
         }
         Some(NextRun { group, question, seconds }) => {
-            lines(&format!("next: brigade run {group} ({} min): {question}", clock(*seconds)))
+            lines(&format!("next: brigade run {group} ({}): {question}", clock(*seconds)))
         }
         None => String::new(),
     };
-    format!("{next}more: brigade report --full {folder}\n")
+    rest + &next
 }
 
-const _: () = assert!(LABEL + MEDIAN + RANGE + FACTOR + 1 + STRIP <= COLUMNS);
+const _: () = assert!(FIGURES + STRIP <= COLUMNS);
 
 #[cfg(test)]
 mod tests {
@@ -321,9 +396,12 @@ mod tests {
     use crate::manifest::Manifest;
     use crate::store::results::{Invocation, SavedRun};
 
+    const PLACE: Place<'_> =
+        Place { folder: "results/run-1", has_page: false, bold: false, height: None };
+
     #[test]
     fn the_screen_of_a_run() {
-        let text = screen(&fixtures::report(), "results/run-1", false);
+        let text = screen(&fixtures::report(), PLACE);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{text}");
         insta::assert_snapshot!(text);
@@ -332,9 +410,9 @@ mod tests {
     #[test]
     fn rows_have_fixed_places_before_anything_is_measured() {
         let mut run = fixtures::run();
-        let all = screen(&fixtures::report_with(&run), "results/run-1", false);
+        let all = screen(&fixtures::report_with(&run), PLACE);
         run.invocations.clear();
-        let none = screen(&fixtures::report_with(&run), "results/run-1", false);
+        let none = screen(&fixtures::report_with(&run), PLACE);
         let places = |text: &str| {
             let labels = ["async task ", "thread, one CPU", "thread, to another CPU"];
             labels.map(|label| text.lines().position(|line| line.contains(label)).unwrap())
@@ -360,7 +438,7 @@ mod tests {
                 }
             }
             let report = fixtures::report_with(&run);
-            let text = screen(&report, "results/run-1", false);
+            let text = screen(&report, PLACE);
             assert!(text.contains(&format!("\n{word}: ")) && text.contains("18 %"), "{text}");
             assert!(text.contains(" 1 of 12 processes\n"), "{text}");
             let full = super::super::page::text(&super::super::report::page(&report));
@@ -399,7 +477,7 @@ mod tests {
         assert!(report.answers.iter().all(is_clear), "{:?}", report.answers);
         let is_ordered = |Repeat { half, tenth, worst, .. }| half <= tenth && tenth <= worst;
         assert!(report.run.repeat.is_none_or(is_ordered), "{:?}", report.run.repeat);
-        let text = screen(report, "results/run-1", false);
+        let text = screen(report, PLACE);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{}: {text}", text.lines().count());
         let full = super::super::page::text(&super::super::report::page(report));
@@ -425,7 +503,11 @@ mod tests {
         for block in report.screen.iter().flat_map(|part| &part.blocks) {
             let column = |row: &Row, from: usize, columns: usize| -> Option<String> {
                 let label = |line: &str| line.chars().take(LABEL).collect::<String>();
-                let line = text.lines().find(|line| label(line).trim() == row.label)?;
+                // Another part may have a row with this label.
+                let figure = figure(row).replace(NO_BREAK_SPACE, " ");
+                let is_row =
+                    |line: &&str| label(line).trim() == row.label && line.contains(&figure);
+                let line = text.lines().find(is_row)?;
                 let text: String = line.chars().skip(from).take(columns).collect();
                 (![ABSENT, ""].contains(&text.trim())).then_some(text)
             };
@@ -494,22 +576,61 @@ mod tests {
     fn a_running_and_an_interrupted_run_say_how_far_they_are() {
         let mut report = fixtures::report();
         let rounds = |report: &Report| rounds(&report.run.progress);
-        assert_eq!(rounds(&report), "after 12 rounds");
+        assert_eq!(rounds(&report), "12 rounds");
+        assert_eq!(bar(&report.run.progress), "");
         let progress = &mut report.run.progress;
         (progress.is_complete, progress.share, progress.rounds) = (false, 0.5, 9);
-        assert_eq!(rounds(&report), "after 9 of about 18 rounds");
+        assert_eq!(rounds(&report), "interrupted after 9 of about 18 rounds");
         report.run.progress.seconds_left = Some(95.4);
-        let bar = "▓".repeat(BAR / 2) + &"░".repeat(BAR / 2);
-        assert_eq!(rounds(&report), format!("after 9 of about 18 rounds  {bar}  1:35 left"));
+        assert_eq!(rounds(&report), "9 of about 18 rounds");
+        let half = "▓".repeat(BAR / 2) + &"░".repeat(BAR / 2);
+        assert!(bar(&report.run.progress).starts_with(&format!("{half}  1:35 left")));
         report.run.progress = RunProgress { seconds_left: Some(0.0), ..Default::default() };
-        assert!(rounds(&report).starts_with("after 0 rounds  ░"));
+        assert_eq!(rounds(&report), "0 rounds");
+        assert!(bar(&report.run.progress).starts_with('░'));
+    }
+
+    /// The default run among the recorded ones.
+    fn recorded() -> Report {
+        let manifest = Manifest::load(None).unwrap();
+        let mut reports = contract::repository::recorded_runs().into_iter().map(|folder| {
+            let progress = RunProgress { rounds: 20, is_complete: true, ..Default::default() };
+            let saved = SavedRun::read(&folder).unwrap();
+            report(
+                &manifest,
+                &RunData { name: "run".to_owned(), saved: &saved, progress, alike: &[] },
+            )
+        });
+        reports.find(|report| report.screen.len() == 4).expect("a default run")
+    }
+
+    #[test]
+    fn in_24_lines_the_answers_and_the_first_part_stay_visible() {
+        let mut report = recorded();
+        let low = Place { height: Some(24), ..PLACE };
+        let mut needed: Vec<String> = shown_answers(&report, false);
+        let first = report.screen[0].blocks.iter().flat_map(|block| &block.rows);
+        needed.extend(first.map(|row| format!("  {} ", row.label)));
+        let ended = screen(&report, low);
+        let ended: Vec<&str> = ended.lines().collect();
+        // The prompt takes a line.
+        let visible = ended[ended.len() - 23..].join("\n") + "\n";
+        report.run.progress.seconds_left = Some(60.0);
+        let running = screen(&report, low);
+        let drawn = running.lines().take(23).collect::<Vec<_>>().join("\n") + "\n";
+        for text in &needed {
+            let text = text.replace(NO_BREAK_SPACE, " ");
+            assert!(visible.contains(&text), "{text}:\n{visible}");
+            assert!(drawn.contains(&text), "{text}:\n{drawn}");
+        }
+        assert!(drawn.contains(verdict(&report.run).word), "{drawn}");
     }
 
     #[test]
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
-        let group = of_group(&report.groups[0], 8, false, false);
+        let group = of_group(&report.groups[0], 9, false);
         let lines: Vec<&str> = group.lines().collect();
         assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
         assert!(group.contains("and 2 more"), "{group}");

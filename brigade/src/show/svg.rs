@@ -12,24 +12,34 @@ pub const STYLE: &str = include_str!("assets/plot.css");
 /// The estimated width of a character, in pixels.
 const CHARACTER: f64 = 6.6;
 
-/// The kinds of tasks, with the classes that set their colours, their names, and their colours on a
-/// terminal.
-pub const KINDS: [(TaskKind, [&str; 3]); 6] = [
-    (TaskKind::Thread, ["k-thread", "thread", "34"]),
-    (TaskKind::AsyncTask, ["k-async", "async task", "32"]),
-    (TaskKind::Coroutine, ["k-coroutine", "coroutine", "35"]),
-    (TaskKind::Goroutine, ["k-goroutine", "goroutine", "36"]),
-    (TaskKind::Process, ["k-process", "process", "33"]),
-    (TaskKind::Alone, ["k-alone", "no switch", "0"]),
-];
-
-/// The class, name and terminal's colour of a kind.
-pub fn marks_of(kind: Option<TaskKind>) -> [&'static str; 3] {
-    KINDS.iter().find(|(known, _)| Some(*known) == kind).unwrap_or(&KINDS[5]).1
+/// How a kind of tasks looks in a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    pub kind: TaskKind,
+    /// The class that sets its colour.
+    pub class: &'static str,
+    pub name: &'static str,
 }
 
+/// The marks of all kinds, the one for tasks of no kind last.
+pub const MARKS: [Mark; 6] = [
+    Mark { kind: TaskKind::Thread, class: "k-thread", name: "thread" },
+    Mark { kind: TaskKind::AsyncTask, class: "k-async", name: "async task" },
+    Mark { kind: TaskKind::Coroutine, class: "k-coroutine", name: "coroutine" },
+    Mark { kind: TaskKind::Goroutine, class: "k-goroutine", name: "goroutine" },
+    Mark { kind: TaskKind::Process, class: "k-process", name: "process" },
+    Mark { kind: TaskKind::Alone, class: "k-alone", name: "no switch" },
+];
+
+/// The mark of a kind; without one, the mark of no switch.
+pub fn mark(kind: Option<TaskKind>) -> Mark {
+    let [.., last] = MARKS;
+    MARKS.into_iter().find(|mark| Some(mark.kind) == kind).unwrap_or(last)
+}
+
+/// The class that sets the colour of a row.
 pub fn class_of(row: &Row) -> &'static str {
-    marks_of(row.kind)[0]
+    mark(row.kind).class
 }
 
 /// A picture.
