@@ -61,15 +61,17 @@ impl ControlGroup {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
 
-    /// As [`Self::entering`], but `"$@"` cannot read the limit: no groups are mounted at the usual
-    /// place.
-    pub fn entering_unseen(&self) -> String {
+    /// As [`Self::entering`], but `"$@"` cannot read the limit: the command `hide` hides groups from
+    /// it.
+    pub fn entering_unseen(&self, hide: &str) -> String {
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
-        let hide = "umount --recursive --lazy /sys/fs/cgroup";
         let script = format!(r#"{enter} && {{ {hide}; }} && echo $$ >&3 && exec "$@" 3>&-"#);
         format!(r#"exec unshare --mount sh -c '{script}' sh "$@""#)
     }
 }
+
+/// The command that hides all groups at their usual place.
+pub const UNMOUNT: &str = "umount --recursive --lazy /sys/fs/cgroup";
 
 impl Drop for ControlGroup {
     /// A process counts in its group until the kernel has released it.

@@ -3,7 +3,7 @@
 
 use nix::sys::resource::Resource;
 
-use crate::control_group::ControlGroup;
+use crate::control_group::{ControlGroup, UNMOUNT};
 use crate::invocation::{Invocation, Run};
 use crate::{Program, machine, skip};
 
@@ -64,7 +64,7 @@ fn group_of(most: u64) -> Option<ControlGroup> {
 /// limit in the file system; `None` if that cannot be arranged. It must fail with an error that
 /// names `what` could not be created.
 pub fn check_unseen(program: &Program, most: u64, flags: &[&str], what: &str) -> Option<Run> {
-    let run = program.with(flags).from_shell(&group_of(most)?.entering_unseen()).run();
+    let run = program.with(flags).from_shell(&group_of(most)?.entering_unseen(UNMOUNT)).run();
     Some(run.failed(3, &[what]))
 }
 

@@ -38,54 +38,87 @@ pub struct Group {
 }
 
 /// The groups of `controller` that this process is in: its own first, then its
-/// parents up to the root of the mount. A controller is attached to a hierarchy
-/// of version 1 or 2; groups of the other version lack its files.
+/// parents up to the root of the mount; none if they are not visible.
 pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
-    all_of_process(files, controller).unwrap_or_default()
+    Groups::of_process(files, controller).visible
 }
 
-/// As [`of_process`].
-///
-/// # Errors
-/// What cannot be read, if groups may be missing.
-pub(crate) fn all_of_process(files: &SystemFiles, controller: &str) -> Result<Vec<Group>, String> {
-    let text = |path: &str| files.text(path).ok_or_else(|| format!("/{path}"));
-    let (membership, mounts) = (text("proc/self/cgroup")?, text("proc/self/mountinfo")?);
-    let (mut groups, mut hidden) = (Vec::new(), None);
-    // Each line is a number, controllers, of which version 2 names none, and the group.
-    let lines = membership.lines().filter_map(|line| line.split_once(':'));
-    for (controllers, path) in lines.filter_map(|(_, rest)| rest.split_once(':')) {
-        let wanted = if controllers.is_empty() { None } else { Some(controller) };
-        if wanted.is_some_and(|wanted| !names(controllers, wanted)) {
-            continue;
-        }
-        let Some((root, mount)) = mount_of(wanted, &mounts) else {
-            hidden = Some(path);
-            continue;
+/// The groups of a controller that this process is in, as far as they can be read.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    /// Its own first, then its parents.
+    pub visible: Vec<Group>,
+    /// What cannot be read, if there may be others.
+    pub hidden: Option<String>,
+}
+
+impl Groups {
+    /// A controller is attached to one hierarchy: of version 1 if `/proc/self/cgroup` names it there,
+    /// or else to that of version 2.
+    pub(crate) fn of_process(files: &SystemFiles, controller: &str) -> Self {
+        let Some(memberships) = files.text("proc/self/cgroup") else {
+            return Self::unseen("/proc/self/cgroup");
         };
-        let mount = mount.trim_start_matches('/');
-        let folder = |inside: &Path| Path::new(mount).join(inside).to_string_lossy().into_owned();
-        let inside = inside_mount(Path::new(path), Path::new(root));
-        let ancestors = inside.into_iter().flat_map(Path::ancestors);
-        groups.extend(ancestors.map(|group| Group { folder: folder(group) }));
+        let Some(mounts) = files.text("proc/self/mountinfo") else {
+            return Self::unseen("/proc/self/mountinfo");
+        };
+        let (version_1, path) = match (
+            membership(&memberships, |names| lists(names, controller)),
+            membership(&memberships, str::is_empty),
+        ) {
+            (Some(path), _) => (Some(controller), path),
+            (None, Some(path)) => (None, path),
+            // This kernel has no such controller.
+            (None, None) => return Self::default(),
+        };
+        let seen = mounts_of(version_1, &mounts).into_iter().find_map(|(root, mount)| {
+            let inside = inside_mount(Path::new(path), Path::new(root))?;
+            let mount = Path::new(mount.trim_start_matches('/'));
+            let group =
+                |inside: &Path| Group { folder: mount.join(inside).to_string_lossy().into_owned() };
+            let groups: Vec<Group> = inside.ancestors().map(group).collect();
+            // Something else may be mounted over it.
+            let is_visible = files.contains(&groups[0].path("cgroup.procs"));
+            is_visible.then_some((root, groups))
+        });
+        let is_first = is_first_namespace(files, "cgroup");
+        let Some((root, visible)) = seen else {
+            // The root has no limits.
+            if is_first && path == "/" {
+                return Self::default();
+            }
+            return Self::unseen("/sys/fs/cgroup, where control groups are usually mounted");
+        };
+        let hidden = if !is_first {
+            Some("limits outside of its namespace (cgroup)".to_owned())
+        } else if root != "/" {
+            Some(format!("limits of the control groups around {root}"))
+        } else {
+            None
+        };
+        Self { visible, hidden }
     }
-    match hidden {
-        // The root has no limits.
-        Some(path) if groups.is_empty() && path != "/" => {
-            Err("/sys/fs/cgroup, where control groups are usually mounted".to_owned())
-        }
-        _ => Ok(groups),
+
+    fn unseen(what: &str) -> Self {
+        Self { visible: Vec::new(), hidden: Some(what.to_owned()) }
     }
 }
 
-fn names(list: &str, name: &str) -> bool {
+/// The group of the hierarchy whose controllers are these, from `/proc/self/cgroup`. Each line is a
+/// number, controllers, of which version 2 names none, and the group.
+fn membership(text: &str, are_these: impl Fn(&str) -> bool) -> Option<&str> {
+    let lines = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    lines.into_iter().find(|(controllers, _)| are_these(controllers)).map(|(_, group)| group)
+}
+
+fn lists(list: &str, name: &str) -> bool {
     list.split(',').any(|listed| listed == name)
 }
 
-/// The root and the mount point of the hierarchy of a controller, or else that of version 2, from
-/// `/proc/self/mountinfo`.
-fn mount_of<'a>(controller: Option<&str>, mounts: &'a str) -> Option<(&'a str, &'a str)> {
-    mounts.lines().find_map(|line| {
+/// The root and the mount point of each mount of the hierarchy of a controller, or else of that of
+/// version 2, from `/proc/self/mountinfo`.
+fn mounts_of<'a>(controller: Option<&str>, mounts: &'a str) -> Vec<(&'a str, &'a str)> {
+    let place = |line: &'a str| {
         let (mount, source) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
         let places = (mount.next()?, mount.next()?);
@@ -93,10 +126,11 @@ fn mount_of<'a>(controller: Option<&str>, mounts: &'a str) -> Option<(&'a str, &
         let (kind, options) = (source.next()?, source.nth(1)?);
         let fits = match controller {
             None => kind == "cgroup2",
-            Some(controller) => kind == "cgroup" && names(options, controller),
+            Some(controller) => kind == "cgroup" && lists(options, controller),
         };
         fits.then_some(places)
-    })
+    };
+    mounts.lines().filter_map(place).collect()
 }
 
 /// The position of a group below the root of a mount. A group outside this
@@ -157,5 +191,63 @@ mod tests {
         };
         assert_eq!(memory("one"), [Some(5000), Some(4300)]);
         assert_eq!(memory("two"), [Some(4000), Some(3999)]);
+    }
+
+    const ONE: &str = "32 31 0:29 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n";
+    const TWO: &str = "41 31 0:37 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+
+    /// The groups of `pids` that are visible, and whether there may be others: of a process in these
+    /// groups, with these mounts and folders.
+    #[track_caller]
+    fn check(memberships: &str, mounts: &str, folders: &[&str], visible: &[&str], hidden: bool) {
+        let mut files = vec![
+            ("proc/self/cgroup".to_owned(), memberships),
+            ("proc/self/mountinfo".to_owned(), mounts),
+        ];
+        files.extend(folders.iter().map(|folder| (format!("{folder}/cgroup.procs"), "")));
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let groups = Groups::of_process(&SystemFiles::simulated(&files), "pids");
+        let names: Vec<&str> = groups.visible.iter().map(|group| &*group.folder).collect();
+        assert_eq!((&names[..], groups.hidden.is_some()), (visible, hidden), "{groups:?}");
+    }
+
+    #[test]
+    fn groups_that_are_not_visible_may_have_limits() {
+        let both = "8:pids:/a\n0::/b\n";
+        let [one, two] = ["sys/fs/cgroup/pids/a", "sys/fs/cgroup/b"];
+        let parents = [one, "sys/fs/cgroup/pids/"];
+        check(both, &[TWO, ONE].concat(), &[one, two], &parents, false);
+        // The hierarchy with the controller is covered, or not mounted, or another part of it is.
+        check(both, &[TWO, ONE].concat(), &[two], &[], true);
+        check(both, TWO, &[two], &[], true);
+        let part = |root: &str| ONE.replace(" / ", &format!(" {root} "));
+        check(both, &part("/other"), &["sys/fs/cgroup/pids"], &[], true);
+        check(
+            "8:pids:/a/b\n",
+            &part("/a"),
+            &["sys/fs/cgroup/pids/b"],
+            &["sys/fs/cgroup/pids/b", "sys/fs/cgroup/pids/"],
+            true,
+        );
+        // A second mount shows what the first one hides.
+        let second = ONE.replace("/sys/fs/cgroup", "/mnt");
+        check(both, &[ONE, &second].concat(), &["mnt/pids/a"], &["mnt/pids/a", "mnt/pids/"], false);
+        // Without version 1, it is in version 2.
+        check("0::/b\n", TWO, &[two], &[two, "sys/fs/cgroup/"], false);
+        check("0::/b\n", ONE, &[one], &[], true);
+        check("0::/b (deleted)\n", TWO, &["sys/fs/cgroup"], &[], true);
+        // The root has no limits, unless it is that of a namespace; other hierarchies do not matter.
+        check("0::/\n", "", &[], &[], false);
+        check("9:name=systemd:/a\n", "", &[], &[], false);
+        let inside = [
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/self/mountinfo", TWO),
+            ("proc/self/ns/cgroup", "cgroup:[4026532000]"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+        ];
+        for files in [&inside[..], &inside[..3]] {
+            let groups = Groups::of_process(&SystemFiles::simulated(files), "pids");
+            assert!(groups.hidden.is_some(), "{groups:?}");
+        }
     }
 }

@@ -366,8 +366,9 @@ mod tests {
         );
         let partition = "sys/fs/cgroup/a/cpuset.cpus.partition";
         let isolated = "sys/devices/system/cpu/isolated";
-        let group = [cgroup("3:cpuset:/a\n"), mounts(one)];
-        let unified = [cgroup("0::/a\n"), mounts(two)];
+        let visible = file("sys/fs/cgroup/a/cgroup.procs", "");
+        let group = [cgroup("3:cpuset:/a\n"), mounts(one), visible];
+        let unified = [cgroup("0::/a\n"), mounts(two), visible];
         for (files, found) in [
             (vec![], None),
             ([&group[..], &[file(own, "0"), file(root, "0")]].concat(), Some("0,1")),

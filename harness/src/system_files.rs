@@ -48,6 +48,14 @@ impl SystemFiles {
         }
     }
 
+    /// Whether there is a file at `path`, readable or not.
+    pub fn contains(&self, path: &str) -> bool {
+        match self {
+            Self::Below(root) => root.join(path).exists(),
+            Self::Simulated(files) => files.contains_key(path),
+        }
+    }
+
     /// Where a symbolic link points; a simulated one is a file.
     pub fn link(&self, path: &str) -> Option<String> {
         match self {

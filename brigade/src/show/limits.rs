@@ -148,7 +148,8 @@ fn answer(tasks: u64, [threads, async_tasks]: &[Forecast; 2], pairs: &[Pair]) ->
     }
     if !threads.allows(tasks) {
         let most = most(threads, "threads");
-        return format!("Async: only {most} fit here, but {number} async tasks do.");
+        let (do_fit, _) = fitting(async_tasks);
+        return format!("Async: only {most} fit here, but {number} async tasks {do_fit}.");
     }
     let Decision { is_for_async, by_time, by_memory, share } = decide(tasks, threads, pairs);
     let time = by_time.map(|pair| {
@@ -164,7 +165,17 @@ fn answer(tasks: u64, [threads, async_tasks]: &[Forecast; 2], pairs: &[Pair]) ->
     let reasons: Vec<String> = time.into_iter().chain(memory).collect();
     let which = if is_for_async { "Async" } else { "Either" };
     let but = if reasons.is_empty() { "" } else { ", but " };
-    format!("{which}: {number} threads fit{but}{}.", reasons.join(", and "))
+    let (_, fit) = fitting(threads);
+    format!("{which}: {number} threads {fit}{but}{}.", reasons.join(", and "))
+}
+
+/// Whether tasks that no known limit refuses fit: what follows "these do not, but those", and "those".
+fn fitting(forecast: &Forecast) -> (&'static str, &'static str) {
+    if forecast.at_most {
+        ("may, as far as limits can be read", "may fit, as far as limits can be read")
+    } else {
+        ("do", "fit")
+    }
 }
 
 /// A count with thousands separators: `16,370`.

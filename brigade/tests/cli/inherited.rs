@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
+use contract::control_group::{ControlGroup, UNMOUNT};
 use harness::cpus;
 use harness::record::{Ending, Record};
 use serde_json::Value;
@@ -213,6 +214,32 @@ fn limits_that_cannot_be_read_are_unknown() {
     let inside = r#"exec unshare -pf --mount-proc "$@""#;
     if can(inside) {
         assert_eq!(threads(inside)["at_most"], true);
+    }
+}
+
+/// A limit of 60 threads that all or one of the hierarchies of control groups would show.
+#[test]
+fn what_hidden_control_groups_allow_is_unknown() {
+    let group = match ControlGroup::with_most_threads(60) {
+        Ok(group) => group,
+        Err(why) => return contract::skip("limits of hidden control groups", &why),
+    };
+    for hide in [
+        "mount -t tmpfs none /sys/fs/cgroup",
+        UNMOUNT,
+        "mount -t tmpfs none /sys/fs/cgroup/pids",
+        "umount --lazy /sys/fs/cgroup/pids",
+    ] {
+        let script = group.entering_unseen(hide);
+        if !can(&script) {
+            continue;
+        }
+        let forecast = threads(&script);
+        assert_eq!(forecast["at_most"], true, "{hide}: {forecast}");
+        let text = under(&script, "limits --tasks 100").stdout;
+        let row = text.lines().find(|line| line.starts_with("thread ")).expect("threads");
+        assert_eq!(row.split_whitespace().nth(1), Some("unknown"), "{hide}: {text}");
+        assert!(text.starts_with("Either: 100 threads may fit"), "{hide}: {text}");
     }
 }
 

@@ -15,7 +15,7 @@ use Resource::{
     AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
 };
 
-use crate::control_groups::{self, Group, NO_LIMIT, is_first_namespace};
+use crate::control_groups::{self, Group, Groups, NO_LIMIT, is_first_namespace};
 use crate::inherited::Scheduling;
 use crate::system_files::{SystemFiles, field, kib_field};
 
@@ -79,14 +79,17 @@ impl Limit {
         Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
     }
 
-    /// One of this value with so much in use, as far as both can be read.
+    /// One of this value with so much in use, as far as both can be read. What is unlimited does not
+    /// depend on how much is in use.
     fn read(resource: Resource, name: &str, value: Read, in_use: Read) -> Self {
+        let is_unlimited = matches!(value, Ok(NO_LIMIT..));
         match value.and_then(|value| Ok((value, in_use?))) {
-            Err(file) => Self { unknown: Some(file), ..Self::new(resource, name, None) },
             Ok((value, in_use)) => {
-                let value = Some(value).filter(|value| *value < NO_LIMIT);
+                let value = Some(value).filter(|_| !is_unlimited);
                 Self { in_use, ..Self::new(resource, name, value) }
             }
+            Err(_) if is_unlimited => Self::new(resource, name, None),
+            Err(file) => Self { unknown: Some(file), ..Self::new(resource, name, None) },
         }
     }
 
@@ -136,9 +139,21 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
     ];
     rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
-    rows.extend(m.of_groups(Threads, "pids", &["pids.max"]));
-    rows.extend(m.of_groups(Memory, "memory", &["memory.max", "memory.limit_in_bytes"]));
+    rows.extend(m.of_groups(Threads, "pids", &[GroupFiles::PIDS]));
+    rows.extend(m.of_groups(Memory, "memory", &[GroupFiles::MEMORY_2, GroupFiles::MEMORY_1]));
     rows
+}
+
+/// The names of the files of a control group with a limit and what of it is in use.
+struct GroupFiles {
+    limit: &'static str,
+    used: &'static str,
+}
+
+impl GroupFiles {
+    const PIDS: Self = Self { limit: "pids.max", used: "pids.current" };
+    const MEMORY_1: Self = Self { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes" };
+    const MEMORY_2: Self = Self { limit: "memory.max", used: "memory.current" };
 }
 
 const STATUS: &str = "proc/self/status";
@@ -225,26 +240,29 @@ impl<'a> Machine<'a> {
         Limit { raise, ..Limit::read(resource, name, value, in_use) }
     }
 
-    /// The limits on threads or memory of this process's control groups, each in one of `names`.
-    fn of_groups(&self, resource: Resource, controller: &str, names: &[&str]) -> Vec<Limit> {
-        let files = self.files;
-        let limit = |group: Group| {
-            let file = names.iter().find(|name| group.text(files, name).is_some())?;
-            let value = control_groups::limit(&group.text(files, file)?)?;
-            let in_use = match resource {
-                Memory => group.kept_bytes(files).unwrap_or(0),
-                _ => files.number(&group.path("pids.current")).unwrap_or(0),
-            };
-            let path = format!("/{}", group.path(file));
-            let raise = Some(format!("echo {{}} | sudo tee {path}"));
-            Some(Limit { raise, ..Limit::read(resource, &path, Ok(value), Ok(in_use)) })
+    /// The limits on threads or memory of this process's control groups: each is in one of `files`.
+    fn of_groups(&self, resource: Resource, controller: &str, files: &[GroupFiles]) -> Vec<Limit> {
+        let groups = Groups::of_process(self.files, controller);
+        let visible =
+            groups.visible.iter().filter_map(|group| self.of_group(resource, group, files));
+        let hidden = groups
+            .hidden
+            .map(|what| Limit::read(resource, &format!("{controller}.max"), Err(what), Ok(0)));
+        visible.chain(hidden).collect()
+    }
+
+    /// The limit of one group; `None` if it has none of the files, as the root.
+    fn of_group(&self, resource: Resource, group: &Group, files: &[GroupFiles]) -> Option<Limit> {
+        let found = files.iter().find(|names| self.files.contains(&group.path(names.limit)))?;
+        let [path, used] = [found.limit, found.used].map(|name| group.path(name));
+        let value = self.read(&path, control_groups::limit);
+        let in_use = match resource {
+            Memory => group.kept_bytes(self.files).ok_or_else(|| format!("/{used}")),
+            _ => self.number(&used),
         };
-        match control_groups::all_of_process(files, controller) {
-            Ok(groups) => groups.into_iter().filter_map(limit).collect(),
-            Err(why) => {
-                vec![Limit::read(resource, &format!("{controller}.max"), Err(why), Ok(0))]
-            }
-        }
+        let name = format!("/{path}");
+        let raise = Some(format!("echo {{}} | sudo tee {name}"));
+        Some(Limit { raise, ..Limit::read(resource, &name, value, in_use) })
     }
 
     /// Threads of the whole machine: the number after the slash of `0.00 0.01 0.05 2/345 6789`.
@@ -289,9 +307,10 @@ impl<'a> Machine<'a> {
         Limit { caveat, most: MOST_IDS, ..limit }
     }
 
-    /// Limits on threads that cannot be seen from inside of a namespace.
+    /// Limits on threads that cannot be seen from inside of a namespace; those of control groups have
+    /// rows of their own.
     fn unseen(&self) -> Option<Limit> {
-        let mut kinds = vec!["pid", "user", "cgroup"];
+        let mut kinds = vec!["pid", "user"];
         kinds.retain(|kind| !is_first_namespace(self.files, kind));
         let name = format!("outside of its namespace ({})", kinds.join(", "));
         let what = format!("limits {name}");
@@ -431,6 +450,7 @@ mod tests {
             ("proc/901/status", "Uid:\t8\t7\t7\t7\nThreads:\t500\n"),
             ("proc/self/cgroup", "8:pids:/a.slice/b.service\n"),
             ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"),
+            ("sys/fs/cgroup/pids/a.slice/b.service/cgroup.procs", ""),
             ("sys/fs/cgroup/pids/a.slice/b.service/pids.max", "max\n"),
             ("sys/fs/cgroup/pids/a.slice/pids.max", "200\n"),
             ("sys/fs/cgroup/pids/a.slice/pids.current", "17\n"),
@@ -447,6 +467,7 @@ mod tests {
         let group = [
             ("proc/self/cgroup", "0::/job\n"),
             ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/job/cgroup.procs", ""),
             ("sys/fs/cgroup/job/memory.max", "1000000\n"),
             ("sys/fs/cgroup/job/memory.current", "900000\n"),
             ("sys/fs/cgroup/job/memory.stat", "active_file 100000\ninactive_file 500000\n"),
@@ -522,6 +543,34 @@ mod tests {
             assert_eq!(limit.unknown, Some(format!("/{hidden}")));
             assert_eq!((limit.value, limit.available()), (None, None));
         }
+    }
+
+    #[test]
+    fn a_group_whose_files_cannot_be_read_has_an_unknown_limit() {
+        const FOLDER: &str = "sys/fs/cgroup/job";
+        let job = |files: &[(&str, &str)]| {
+            let files = files.iter().map(|(name, text)| (format!("{FOLDER}/{name}"), *text));
+            let mut files: Vec<(String, &str)> = files.collect();
+            files.push((format!("{FOLDER}/cgroup.procs"), ""));
+            files.push(("proc/self/cgroup".to_owned(), "0::/job\n"));
+            let mounts = "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+            files.push(("proc/self/mountinfo".to_owned(), mounts));
+            let files = files.iter().map(|(path, text)| (path.as_str(), *text));
+            let limits = in_force(&SystemFiles::simulated(
+                &MACHINE.into_iter().chain(files).collect::<Vec<_>>(),
+            ));
+            let limits = limits.into_iter().filter(|limit| limit.name.contains(FOLDER));
+            limits.map(|limit| (limit.value, limit.unknown)).collect::<Vec<_>>()
+        };
+        let file = |name: &str| Some(format!("/{FOLDER}/{name}"));
+        assert_eq!(job(&[("pids.max", "60"), ("pids.current", "3")]), [(Some(60), None)]);
+        assert_eq!(job(&[("pids.max", "?"), ("pids.current", "3")]), [(None, file("pids.max"))]);
+        assert_eq!(job(&[("pids.max", "60")]), [(None, file("pids.current"))]);
+        assert_eq!(job(&[("memory.max", "60")]), [(None, file("memory.current"))]);
+        assert_eq!(
+            job(&[("pids.max", "max"), ("memory.max", "max")]),
+            [(None, None), (None, None)]
+        );
     }
 
     #[test]
