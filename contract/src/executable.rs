@@ -5,10 +5,10 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) {
-    let mut install = Command::new("install");
+    let mut install = crate::command("install");
     install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
     let mut install = install.spawn().expect("install runs");
     let mut stdin = install.stdin.take().expect("a pipe");

@@ -29,18 +29,17 @@ pub struct Invocation {
 
 impl Invocation {
     pub fn new(program: &Program, flags: &[&str]) -> Self {
-        Self { name: program.name, command: Command::new(program.path) }.and(flags).piped()
+        Self { name: program.name, command: crate::command(program.path) }.and(flags).piped()
     }
 
     fn piped(mut self) -> Self {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.command.process_group(0);
         self
     }
 
     /// The same run started by a shell, whose `script` has its command line in `"$@"`.
     pub fn from_shell(self, script: &str) -> Self {
-        let mut command = Command::new("sh");
+        let mut command = crate::command("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
         command.args(self.command.get_args());
         Self { command, ..self }.piped()

@@ -17,12 +17,14 @@ pub mod invocation;
 pub mod limits;
 pub mod machine;
 pub mod placement;
+pub mod process;
 pub mod program;
 pub mod record;
 pub mod repository;
 pub mod trace;
 
 pub use machine::{fits_here, has_two_cpus, skip};
+pub use process::command;
 pub use program::{Measurement, Program};
 
 /// Creates a test for each clause that `$program`, a constant of type [`Program`], must satisfy:

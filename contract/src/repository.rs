@@ -1,13 +1,13 @@
 //! The runs that this repository contains, without those measured in a copy of it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The folders of the recorded runs, sorted: those tracked by git, or all of `results` without git,
 /// as in an unpacked archive.
 pub fn recorded_runs() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut git = Command::new("git");
+    let mut git = crate::command("git");
     git.current_dir(&root).args(["ls-files", "-z", "results/*/run.json"]).stderr(Stdio::null());
     let known = git.output().ok().filter(|output| output.status.success());
     let mut runs: Vec<PathBuf> = match known {

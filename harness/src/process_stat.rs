@@ -1,5 +1,6 @@
 //! A process's or thread's `stat` file, and its end.
 
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{fs, io};
 
@@ -89,6 +90,31 @@ pub(crate) const PANICKED: i32 = 255;
 pub fn die_with(parent: Pid) -> io::Result<()> {
     set_pdeathsig(Signal::SIGKILL)?;
     if getppid() == parent { Ok(()) } else { Err(Errno::ECHILD.into()) }
+}
+
+/// The kernel's number of the operation; see `fcntl(2)`.
+const F_SETSIG: libc::c_int = 10;
+
+/// Makes this new process, which leads a group, and its group die with its parent, which may already
+/// have ended. The parent's death reaches the process itself, and what it executes. Its children
+/// inherit `reader`, the reading end of a pipe: the kernel kills the group when the last writing end
+/// is closed. Only the parent may have one, and no other group an open file of this `reader`. Makes
+/// system calls only, as needed between fork and exec.
+///
+/// # Errors
+/// If the parent has ended, or the kernel's.
+pub fn die_in_group_with(parent: Pid, reader: RawFd) -> io::Result<()> {
+    for (operation, value) in [
+        (libc::F_SETOWN, -getpid().as_raw()),
+        (F_SETSIG, libc::SIGKILL),
+        (libc::F_SETFL, libc::O_ASYNC),
+        // Kept open by exec.
+        (libc::F_SETFD, 0),
+    ] {
+        // SAFETY: these operations take a number, and touch no memory.
+        Errno::result(unsafe { libc::fcntl(reader, operation, value) })?;
+    }
+    die_with(parent)
 }
 
 /// The main function of a task: runs `body`, and returns its error number as exit code. It skips the

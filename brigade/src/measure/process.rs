@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use harness::process_stat::die_in_group_with;
 use harness::system_files::{SystemFiles, field};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::libc::{self, c_int};
+use nix::libc::c_int;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, getpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::{pipe, unregister};
@@ -277,30 +277,12 @@ fn sleep<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, end: Option<Instant>) ->
     }
 }
 
-/// The kernel's number of the operation; see `fcntl(2)`.
-const F_SETSIG: c_int = 10;
-
 /// Makes the kernel kill the process of `command` and its group when this one ends, even if that
-/// happens during the start. The parent's death reaches the process itself, and what it executes.
-/// Its children inherit a pipe, whose closing signals the group; only the runner has the other end,
-/// which is returned.
+/// happens during the start. Only the runner has the other end of the pipe, which is returned.
 fn tie_to_runner(command: &mut Command) -> io::Result<PipeWriter> {
     let (reader, alive) = io::pipe()?;
     let runner = getpid();
-    let tie = move || {
-        set_pdeathsig(Signal::SIGKILL)?;
-        for (operation, value) in [
-            (libc::F_SETOWN, -getpid().as_raw()),
-            (F_SETSIG, libc::SIGKILL),
-            (libc::F_SETFL, libc::O_ASYNC),
-            // Kept open by exec.
-            (libc::F_SETFD, 0),
-        ] {
-            // SAFETY: the descriptor is open, and these operations take a number.
-            Errno::result(unsafe { libc::fcntl(reader.as_raw_fd(), operation, value) })?;
-        }
-        if getppid() == runner { Ok(()) } else { Err(Errno::ECHILD.into()) }
-    };
+    let tie = move || die_in_group_with(runner, reader.as_raw_fd());
     // SAFETY: between fork and exec, this makes system calls and no more.
     unsafe { command.pre_exec(tie) };
     Ok(alive)

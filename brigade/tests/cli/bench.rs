@@ -83,7 +83,7 @@ impl Bench {
     /// three rounds unless its flags say otherwise.
     pub fn brigade_with(&self, manifest: &str, arguments: &[&str]) -> Command {
         fs::write(self.path("suite.toml"), manifest).unwrap();
-        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
         let (command, rest) = arguments.split_at(arguments.len().min(1));
         brigade.current_dir(self.folder.path()).args(command);
         if command == ["run"] {
@@ -103,7 +103,7 @@ impl Bench {
     /// `brigade` in this folder, started by another command.
     pub fn brigade_under(&self, words: &[&str], arguments: &[&str]) -> Command {
         let brigade = self.brigade(arguments);
-        let mut command = Command::new(words[0]);
+        let mut command = contract::command(words[0]);
         command.args(&words[1..]).arg(brigade.get_program()).args(brigade.get_args());
         command.current_dir(self.path("")).env("BRIGADE_LOCK", self.path("lock"));
         command

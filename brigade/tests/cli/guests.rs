@@ -39,14 +39,14 @@ fn root() -> &'static Path {
 
 /// Whether a tool can do this here, in a guest's folder.
 fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
-    bench::can("guests", Command::new(tool).args(arguments).current_dir(root().join(folder)))
+    bench::can("guests", contract::command(tool).args(arguments).current_dir(root().join(folder)))
 }
 
 /// The command that starts a guest, built once; `None` without its language.
 fn guest(name: &str) -> Option<Vec<String>> {
     static GO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
         let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
-        let mut go = Command::new("go");
+        let mut go = contract::command("go");
         go.args(["build", "-buildvcs=false", "-o"])
             .arg(&binary)
             .arg(".")
@@ -80,7 +80,7 @@ fn built(name: &str, folder: &str) -> Option<PathBuf> {
 
 /// A guest's process with these flags.
 fn process(words: &[String], flags: &[&str]) -> Command {
-    let mut command = Command::new(&words[0]);
+    let mut command = contract::command(&words[0]);
     command.args(&words[1..]).args(flags).stdin(Stdio::null());
     command
 }

@@ -18,13 +18,13 @@ const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
 
 /// Whether a shell script that ends with `exec "$@"` works here, for this user.
 fn can(script: &str) -> bool {
-    bench::can("inheritance", Command::new("sh").args(["-c", script, "sh", "true"]))
+    bench::can("inheritance", contract::command("sh").args(["-c", script, "sh", "true"]))
 }
 
 /// `brigade` with these words, started by a script.
 fn under(script: &str, words: &str) -> Ended {
     // A job in the background ignores SIGINT.
-    let mut command = Command::new("env");
+    let mut command = contract::command("env");
     command.args(["--default-signal", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_brigade")]);
     command.args(words.split(' '));
     Ended::from(command)
@@ -122,12 +122,12 @@ fn with_slice(mut command: Command, ns: u64) -> Command {
 #[test]
 fn a_time_slice_that_was_set_is_recorded_and_compared() {
     const NS: [u64; 2] = [100_000, 100_000_000];
-    if let Err(error) = with_slice(Command::new("true"), NS[0]).status() {
+    if let Err(error) = with_slice(contract::command("true"), NS[0]).status() {
         return contract::skip("a time slice", &error.to_string());
     }
     let bench = Bench::printing(RECORD);
     for ns in NS {
-        let mut command = with_slice(Command::new(env!("CARGO_BIN_EXE_brigade")), ns);
+        let mut command = with_slice(contract::command(env!("CARGO_BIN_EXE_brigade")), ns);
         command.args(SHORT.split(' '));
         let record = record(&Ended::from(command));
         assert_eq!(record.inherited["scheduling.slice_ns"], ns.to_string());
@@ -249,7 +249,7 @@ fn a_trace_in_another_time_namespace_has_its_switches() {
     if !can(script) {
         return;
     }
-    let mut command = Command::new("sh");
+    let mut command = contract::command("sh");
     command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_brigade"), "trace"]);
     command.arg("thread-brigade --placement same-cpu");
     let ended = Ended::from(command);
@@ -374,18 +374,18 @@ fn a_program_whose_cpus_change_in_the_middle_fails_and_is_not_complete() {
         return contract::skip("a change of CPUs", "there is one CPU");
     };
     let own = std::process::id().to_string();
-    if !bench::can("a change of CPUs", Command::new("taskset").args(["-cp", &own])) {
+    if !bench::can("a change of CPUs", contract::command("taskset").args(["-cp", &own])) {
         return;
     }
     let words = "thread-brigade --tasks 3 --iters 1000000000 --max-time 2 --json";
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut command = contract::command(env!("CARGO_BIN_EXE_brigade"));
     command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
     let program = command.spawn().unwrap();
     let tasks = format!("/proc/{}/task", program.id());
     // The placement is chosen before the tasks are created.
     eventually("its tasks exist", || fs::read_dir(&tasks).is_ok_and(|all| all.count() > 3));
     let pid = program.id().to_string();
-    let change = Command::new("taskset").args(["-acp", &first.to_string(), &pid]).output();
+    let change = contract::command("taskset").args(["-acp", &first.to_string(), &pid]).output();
     assert!(change.unwrap().status.success());
     let ended = end_of(program);
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -2,7 +2,6 @@
 //! machine, `impact` from a run; and wrong flags, which are reported on one line with exit code 2.
 
 use std::fs;
-use std::process::Command;
 
 use clap::ValueEnum as _;
 use harness::flags::name;
@@ -13,7 +12,7 @@ use crate::bench::{Bench, Ended, RECORD, edit};
 
 /// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
     brigade.arg("limits").args(flags);
     let Ended { code, stdout, stderr } = Ended::from(brigade);
     (stdout, stderr, code)
@@ -120,7 +119,7 @@ fn settings_are_listed_with_the_commands_that_measure_them() {
 fn a_run_of_one_case_does_not_hide_the_figures_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let brigade = |words: &[&str]| {
-        let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
         brigade.current_dir(&folder).env("BRIGADE_LOCK", folder.path().join("lock")).args(words);
         Ended::from(brigade)
     };
@@ -182,7 +181,7 @@ fn the_switches_of_a_command_are_multiplied_by_their_cost() {
 fn a_running_process_is_watched_and_an_ended_one_is_named() {
     let bench = with_costs();
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
-    let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut works = contract::command("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let pid = works.id().to_string();
     let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3"]);
     works.kill().unwrap();
@@ -214,7 +213,7 @@ fn costs_of_another_machine_are_used_with_a_warning_and_missing_ones_are_named()
 
 #[test]
 fn a_shell_completes_groups_and_cases() {
-    let mut shell = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut shell = contract::command(env!("CARGO_BIN_EXE_brigade"));
     shell.args(["--", "brigade", "run", ""]);
     shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2");
     let ended = Ended::from(shell);

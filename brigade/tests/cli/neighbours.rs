@@ -30,7 +30,7 @@ fn set_mode(path: impl AsRef<Path>, mode: u32) {
 /// exist here.
 fn folder() -> Option<TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut python = Command::new("python3");
+    let mut python = contract::command("python3");
     python.args(["-c", "import sys; print(sys.executable)"]);
     if !can("planted files", &mut python) {
         return None;
@@ -53,7 +53,7 @@ fn folder() -> Option<TempDir> {
 /// Runs the guest in Python under this binary, and returns whether the planted one ran, too.
 fn checks(brigade: &Path, folder: &TempDir, change: impl Fn(&mut Command)) -> (Ended, bool) {
     let ran = folder.path().join("ran");
-    let mut command = Command::new(brigade);
+    let mut command = contract::command(brigade);
     command.args(["check", "python-brigade"]).current_dir(folder.path());
     command.env("BRIGADE_LOCK", folder.path().join("lock"));
     command.env("XDG_CACHE_HOME", folder.path().join("cache")).env("RAN", &ran);

@@ -49,7 +49,7 @@ fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
 
     // A run of another manifest can be reported without it, nor is a local one read.
     fs::write(bench.path("suite.toml"), "no manifest").unwrap();
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
     brigade.current_dir(bench.path("")).args(["report", "--full", folder]);
     let ended = Ended::from(brigade);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
@@ -68,7 +68,7 @@ fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
     assert_eq!(list(&["letters"]), "a\nb --via c\n");
     let case = list(&["b --via=c"]);
     assert!(case.contains("Which?") && case.contains("brigade run 'b --via c'"), "{case}");
-    let program = Command::new(env!("CARGO_BIN_EXE_brigade")).args(["list", "rings"]).output();
+    let program = contract::command(env!("CARGO_BIN_EXE_brigade")).args(["list", "rings"]).output();
     assert!(String::from_utf8_lossy(&program.unwrap().stdout).contains("rings --rings 8"));
 }
 
@@ -110,7 +110,7 @@ fn document(browser: &str, page: &str, flags: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     fs::write(&file, page).unwrap();
-    let output = Command::new(browser)
+    let output = contract::command(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-dev-shm-usage"])
         .args(["--enable-logging=stderr", "--window-size=1700,1000"])
@@ -140,7 +140,7 @@ fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
 
 /// What `brigade report` prints of a recorded run.
 fn report_of(name: &str, format: &str) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut command = contract::command(env!("CARGO_BIN_EXE_brigade"));
     command.args(["report", "--format", format, "--manifest"]);
     command.args([root().join("suite.toml"), root().join("results").join(name)]);
     let ended = Ended::from(command);
@@ -161,7 +161,7 @@ fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
     let anchors = page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
     anchors.for_each(|id| assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}"));
     let mut browsers = ["chromium", "chromium-browser", "google-chrome"].into_iter();
-    let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let is_there = |name: &&str| contract::command(name).arg("--version").output().is_ok();
     let browser = browsers.find(is_there).unwrap_or("chromium");
     if !has(&[browser, "--version"], "the page in a browser") {
         return;
@@ -196,12 +196,12 @@ fn printed(command: &mut Command) -> String {
 
 /// Whether a command succeeds; without it the test of `what` is skipped.
 fn has(command: &[&str], what: &str) -> bool {
-    bench::can(what, Command::new(command[0]).args(&command[1..]))
+    bench::can(what, contract::command(command[0]).args(&command[1..]))
 }
 
 /// What `brigade` prints, in a file of a folder.
 fn saved(folder: &Path, name: &str, arguments: &[&str]) -> String {
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
     let text = printed(brigade.current_dir(root()).args(arguments).env("LC_ALL", "C.UTF-8"));
     let file = folder.join(name);
     fs::write(&file, text).unwrap();
@@ -210,7 +210,7 @@ fn saved(folder: &Path, name: &str, arguments: &[&str]) -> String {
 
 /// The output of `scripts/recompute.py`, and whether all figures agree.
 fn recomputed(arguments: &[&str]) -> (bool, String) {
-    let mut python = Command::new("python3");
+    let mut python = contract::command("python3");
     python.arg(root().join("scripts/recompute.py")).args(arguments).current_dir(root());
     let output = python.stdin(Stdio::null()).output().expect("it can be run");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -296,7 +296,7 @@ fn the_recipes_of_the_document_make_what_other_tools_read() {
     let document = fs::read_to_string(root().join("docs/CI.md")).unwrap();
     let made = |tool: &str| -> String {
         let recipe = document.split(&format!("# {tool}\n")).nth(1).unwrap().split("```").next();
-        let mut shell = Command::new("sh");
+        let mut shell = contract::command("sh");
         printed(shell.args(["-euc", recipe.unwrap()]).current_dir(folder.path()))
     };
     let entries: Value = serde_json::from_str(&made("github-action-benchmark")).unwrap();
@@ -312,7 +312,7 @@ fn the_recipes_of_the_document_make_what_other_tools_read() {
     fs::write(folder.path().join("runs"), &text).unwrap();
     assert!(text.lines().filter(|line| line.starts_with("Benchmark")).count() > entries.len());
     if has(&["sh", "-c", "command -v benchstat"], "Go's format in benchstat") {
-        let mut benchstat = Command::new("benchstat");
+        let mut benchstat = contract::command("benchstat");
         let table = printed(benchstat.args(["-format", "csv", "runs"]).current_dir(folder.path()));
         assert!(table.lines().count() > entries.len(), "{table}");
     }

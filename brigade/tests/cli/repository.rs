@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use contract::skip;
 use serde_json::json;
@@ -170,10 +169,48 @@ fn programs_depend_on_no_other_program() {
     }
 }
 
+/// The files with tests of processes: those in `tests` of a member, and the library of the tests.
+fn tests_of_processes() -> Vec<(String, String)> {
+    fn visit(folder: &Path, found: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).expect("read a folder") {
+            let path = entry.expect("read a folder").path();
+            if path.is_dir() {
+                visit(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("read a test");
+                found.push((path.display().to_string(), text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for member in members() {
+        for folder in [root().join(&member).join("tests"), root().join(&member).join("benches")] {
+            if folder.is_dir() {
+                visit(&folder, &mut found);
+            }
+        }
+    }
+    visit(&root().join("contract/src"), &mut found);
+    found
+}
+
+#[test]
+fn tests_start_processes_only_as_ones_that_die_with_them() {
+    let starts =
+        [["Command", "::new("].concat(), ["fork", "("].concat(), ["posix_", "spawn"].concat()];
+    let files = tests_of_processes();
+    let is_allowed = |file: &str| file.ends_with("contract/src/process.rs");
+    assert!(files.iter().any(|(file, text)| is_allowed(file) && text.contains(&starts[0])));
+    for (file, text) in files.iter().filter(|(file, _)| !is_allowed(file)) {
+        let line = text.lines().find(|line| starts.iter().any(|start| line.contains(start)));
+        assert_eq!(line, None, "{file}: start it with contract::command, which dies with the test");
+    }
+}
+
 /// Every crate of these members and its features, as cargo builds them together. Macros run in the
 /// compiler, so their features are not part of a program.
 fn features_of(members: &[&str]) -> BTreeSet<String> {
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = contract::command(env!("CARGO"));
     cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--prefix=none"]);
     cargo.args(["--edges=normal,no-proc-macro", "--format={p} {f}"]).args(members);
     let output = cargo.output().expect("cargo runs");
@@ -199,7 +236,7 @@ fn every_member_is_built_alone_with_the_same_features() {
 
 /// `brigade` in an empty folder, without a manifest, a repository or guests.
 fn alone(bench: &Bench, arguments: &[&str]) -> Ended {
-    let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
     brigade.args(arguments).current_dir(bench.path(""));
     brigade.env("BRIGADE_LOCK", bench.path("lock")).env("XDG_CACHE_HOME", bench.path("cache"));
     Ended::from(brigade)
@@ -228,7 +265,7 @@ fn every_program_of_the_suite_is_contained() {
     assert_eq!(alone(&bench, &["thread-brigade", "--nonsense"]).code, Some(2));
     let link = bench.path("thread-brigade");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brigade"), &link).unwrap();
-    let help = Ended::from(Command::new(link).arg("--help").output().unwrap()).stdout;
+    let help = Ended::from(contract::command(link).arg("--help").output().unwrap()).stdout;
     assert!(help.contains("Usage: thread-brigade [OPTIONS]"), "{help}");
 }
 
@@ -241,7 +278,7 @@ fn the_file_alone_measures() {
     let file = bench.path("brigade");
     contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &file);
     let with_cache = |cache: &str| {
-        let mut brigade = Command::new(&file);
+        let mut brigade = contract::command(&file);
         brigade.args(["run", "--full", "--rounds", "1"]).args(case).current_dir(bench.path(""));
         brigade.env("BRIGADE_LOCK", bench.path("lock")).env("XDG_CACHE_HOME", bench.path(cache));
         let ended = Ended::from(brigade.output().unwrap());
@@ -312,14 +349,14 @@ fn cases_of_a_program_that_cannot_be_built_are_skipped_with_the_reason() {
 
 #[test]
 fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
-    let git = Command::new("git").current_dir(root()).args(["ls-files", "README.md"]).output();
+    let git = contract::command("git").current_dir(root()).args(["ls-files", "README.md"]).output();
     if !git.is_ok_and(|output| !output.stdout.is_empty()) {
         return skip("figures in documents", "this is no clone of git, which knows recorded runs");
     }
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("docs")).unwrap();
     fs::copy(root().join("README.md"), folder.path().join("README.md")).unwrap();
-    let mut bash = Command::new("bash");
+    let mut bash = contract::command("bash");
     bash.arg(root().join(".ci/results")).arg(env!("CARGO_BIN_EXE_brigade")).arg(folder.path());
     let output = bash.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -381,7 +418,7 @@ fn a_verdict_needs_all_three_builds() {
         fs::write(file, comparison(["slower", second, "equal"])).unwrap();
     }
     let ended = |fail_on: &str| {
-        let mut python = Command::new("python3");
+        let mut python = contract::command("python3");
         python.arg(root().join("scripts/three-ways.py")).arg(fail_on).args(&files);
         Ended::from(python)
     };

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn a_terminal_shows_the_screen_while_the_rest_is_measured() {
     let words: Vec<_> = brigade.get_args().map(|word| word.to_str().unwrap()).collect();
     let program = brigade.get_program().to_str().unwrap();
     let line = format!("stty rows 45 cols 80; {program} {}", words.join(" "));
-    let mut terminal = Command::new("script");
+    let mut terminal = contract::command("script");
     terminal.args(["-qec", &line, "/dev/null"]).current_dir(bench.path("")).stdin(Stdio::null());
     terminal.env("BRIGADE_LOCK", bench.path("lock")).env("LANG", "C.UTF-8").env("TERM", "xterm");
     let Ok(output) = terminal.output() else {

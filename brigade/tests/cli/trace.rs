@@ -3,7 +3,6 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use harness::trace::{Batch, Direction, SCHEMA_VERSION, Stop, Switch, Trace};
 use serde_json::Value;
@@ -155,7 +154,7 @@ fn as_both_users(arguments: &[&str], is_fine: impl Fn(&Ended, &Path) -> bool) {
         contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &brigade);
         let words = [under, &[brigade.to_str().unwrap(), "trace"], arguments].concat();
         let is_right = |_| {
-            let mut command = Command::new(words[0]);
+            let mut command = contract::command(words[0]);
             command.args(&words[1..]).current_dir(&home);
             command.env("XDG_CACHE_HOME", home.path().join("cache"));
             command.env("BRIGADE_LOCK", home.path().join("lock"));

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::LazyLock;
 use std::thread;
 
@@ -38,7 +37,7 @@ pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
 impl Build {
     fn new(target: &str, packages: &[&str], variables: &[(&str, &str)]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = contract::command(env!("CARGO"));
         cargo.args(["build", "--release", "--bins", "--quiet", "--target-dir", target]);
         cargo.args(packages).envs(variables.iter().copied()).current_dir(&root);
         assert!(cargo.status().expect("cargo runs").success(), "{cargo:?}");

@@ -1,7 +1,6 @@
 //! Independent implementations take as long as the programs, each built in the same profile.
 
 use std::path::Path;
-use std::process::Command;
 
 use contract::Program;
 use contract::invocation::Invocation;
@@ -61,7 +60,7 @@ fn compare_runs(ours: impl Fn() -> f64, theirs: impl Fn() -> f64, bounds: [f64; 
 fn in_c(folder: &Path, name: &str) -> Option<Program> {
     let binary = folder.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
-    let mut cc = Command::new("cc");
+    let mut cc = contract::command("cc");
     cc.args(["-O2", "-pthread", "-o"]).arg(&binary).arg(source);
     if !cc.status().is_ok_and(|status| status.success()) {
         contract::skip("the opponents in C", "cc cannot compile them");
