@@ -33,10 +33,17 @@ USAGE
 # shellcheck source=measure.bash
 source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 
-# build SIDE [COMMAND...]: runs the build in a checkout, with a command before it.
+# build SIDE [COMMAND...]: runs the build in a checkout, with a command before it. If cargo is set to
+# build elsewhere, as by CARGO_TARGET_DIR, both sides would share a folder: each then gets its own.
 build() {
+    local cargo
+    if cargo=$(cd -- "$stage/$1" && cargo metadata --no-deps --format-version 1 2>/dev/null) &&
+        [[ $(first_value target_directory "$cargo") != "$stage/$1"/* ]]; then
+        local -x CARGO_TARGET_DIR=$stage/$1/target
+    fi
     (cd -- "$stage/$1" && "${@:2}" bash -euo pipefail -c "$build") >&2 ||
         fail "$FAILED" "--build failed for ${!1}; it says why above"
+    [[ -e $stage/$1/$bin ]] || fail "$FAILED" "--bin: the build of ${!1} made no $bin"
 }
 
 # shellcheck disable=SC2034  # By name, below.
@@ -55,7 +62,7 @@ done
 [[ $base && $bin ]] || bad_usage "--base or --bin is missing"
 require_tool git git
 require_tool brigade "\`cargo install --path brigade\` installs it"
-stage=$(mktemp --directory)
+stage=$(realpath -- "$(mktemp --directory)")
 repository=$PWD
 trap 'rm -rf -- "$stage" && git -C "$repository" worktree prune' EXIT
 for side in base head; do

@@ -32,20 +32,22 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/measure.bash"
 # build VERSION WAY INTO: builds the programs. All builds are made in the same place, so that only
 # the version differs.
 build() {
-    local source=$versions/source target=$versions/target-$2 program packages=()
+    local source=$versions/source target=$versions/target-$2 program packages=() files
     [[ ! -d $3 ]] || return 0
     rm -rf -- "$source" && mkdir -p -- "$source"
     git -C "$workspace" archive HEAD | tar --extract --directory "$source"
     grep -qE "^$crate = " "$source/Cargo.toml" || bad_usage "'$crate' is no crate of Cargo.toml"
     sed -i -E "/^$crate = /s/\"=?[0-9]+(\.[0-9]+)*\"/\"=$1\"/" "$source/Cargo.toml"
     for program in "${programs[@]}"; do packages+=(--package "brigade-$program"); done
-    (
+    files=$(
         cd -- "$source"
-        cargo update --quiet --package "$crate" --precise "$1"
-        CARGO_TARGET_DIR=$target cargo_in "$2" cargo build --release --quiet "${packages[@]}"
-    ) >&2 || fail "$FAILED" "$crate $1 cannot be built; cargo says why above"
+        cargo update --quiet --package "$crate" --precise "$1" >&2
+        CARGO_TARGET_DIR=$target executables cargo_in "$2" cargo build --release --quiet "${packages[@]}"
+    ) || fail "$FAILED" "$crate $1 cannot be built; cargo says why above"
     mkdir -p -- "$3.part"
-    for program in "${programs[@]}"; do cp -- "$target/release/$program" "$3.part"; done
+    for program in "${programs[@]}"; do
+        cp -- "$(grep -m 1 "/$program\$" <<<"$files")" "$3.part"
+    done
     mv -- "$3.part" "$3"
 }
 

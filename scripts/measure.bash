@@ -35,7 +35,13 @@ require_tool() {
     command -v "$1" >/dev/null || fail "$FAILED" "$1 is not installed; it is in $2"
 }
 
-# build_programs NAME...: builds the workspace's programs in release mode.
+# executables COMMAND...: runs a `cargo build` and prints the path of each program that it made or
+# found up to date, wherever cargo's settings put it.
+executables() {
+    "$@" --message-format json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
+}
+
+# build_programs NAME...: builds the workspace's programs in release mode, for program_path.
 build_programs() {
     require_tool cargo "Rust, from https://rustup.rs"
     local name binaries=()
@@ -43,15 +49,16 @@ build_programs() {
     # From inside the workspace, where its toolchain file applies. The tests' library would add
     # features to dependencies that the other commands build without, and build them again.
     binaries=(--workspace --exclude brigade-contract "${binaries[@]}")
-    (cd -- "$workspace" && cargo build --locked --release --quiet "${binaries[@]}") >&2 ||
+    built=$(cd -- "$workspace" && executables cargo build --locked --release --quiet "${binaries[@]}") ||
         fail "$FAILED" "building $* failed; cargo says why above"
+    for name; do
+        program_path "$name" >/dev/null || fail "$FAILED" "cargo names no file of $name"
+    done
 }
 
-# program_path NAME: where build_programs puts a program.
+# program_path NAME: where build_programs put a program.
 program_path() {
-    local target=${CARGO_TARGET_DIR:-target}
-    [[ $target == /* ]] || target=$workspace/$target
-    printf '%s/release/%s\n' "$target" "$1"
+    grep -m 1 "/$1\$" <<<"$built"
 }
 
 # first_value KEY RECORD: the first number or string of that key in a JSON record; the

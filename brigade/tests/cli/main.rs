@@ -11,4 +11,5 @@ mod neighbours;
 mod report;
 mod repository;
 mod run;
+mod scripts;
 mod trace;

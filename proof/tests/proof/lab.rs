@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::LazyLock;
 use std::thread;
 
@@ -9,6 +10,7 @@ use contract::invocation::Invocation;
 use contract::{Program, machine};
 use harness::cpus;
 use harness::record::Record;
+use serde_json::Value;
 
 /// How often an experiment that does not hold is made at most.
 const ATTEMPTS: usize = 2;
@@ -20,33 +22,43 @@ const QUIET: f64 = 0.03;
 
 /// Programs and opponents built in one profile.
 pub struct Build {
-    folder: PathBuf,
+    files: Vec<PathBuf>,
 }
 
 /// Cargo's default release profile, which users build.
 pub static DEFAULT: LazyLock<Build> =
-    LazyLock::new(|| Build::new("target", &["-p", "brigade", "-p", "proof"], &[]));
+    LazyLock::new(|| Build::new(&["-p", "brigade", "-p", "proof"], &[]));
 
 /// With one codegen unit per crate: only the programs that have opponents.
 pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
     let packages = ["async-mem-brigade", "coroutine-brigade"].map(|name| format!("brigade-{name}"));
-    let packages = ["-p", &packages[0], "-p", &packages[1], "-p", "proof"];
-    Build::new("target/one-unit", &packages, &[("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")])
+    let flags = ["-p", &packages[0], "-p", &packages[1], "-p", "proof"];
+    let flags = [&flags[..], &["--target-dir", "target/one-unit"]].concat();
+    Build::new(&flags, &[("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")])
 });
 
 impl Build {
-    fn new(target: &str, packages: &[&str], variables: &[(&str, &str)]) -> Self {
+    fn new(flags: &[&str], variables: &[(&str, &str)]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut cargo = contract::command(env!("CARGO"));
-        cargo.args(["build", "--release", "--bins", "--quiet", "--target-dir", target]);
-        cargo.args(packages).envs(variables.iter().copied()).current_dir(&root);
-        assert!(cargo.status().expect("cargo runs").success(), "{cargo:?}");
-        Self { folder: root.join(target).join("release") }
+        cargo.args(["build", "--release", "--bins", "--quiet"]).args(flags);
+        cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+        let output = cargo.envs(variables.iter().copied()).current_dir(&root).output();
+        let output = output.expect("cargo runs");
+        assert!(output.status.success(), "{cargo:?}");
+        // One message a line; those of binaries say where cargo's settings put them.
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let file = |line: &str| {
+            let message: Value = serde_json::from_str(line).expect("JSON");
+            message["executable"].as_str().map(PathBuf::from)
+        };
+        Self { files: text.lines().filter_map(file).collect() }
     }
 
     /// A binary of this build.
     pub fn binary(&self, name: &str) -> Program {
-        program(self.folder.join(name))
+        let file = self.files.iter().find(|file| file.file_name() == Some(name.as_ref()));
+        program(file.unwrap_or_else(|| panic!("cargo built no {name}")).clone())
     }
 }
 

@@ -1,0 +1,93 @@
+//! The scripts, with a cargo and a brigade that are scripts themselves.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use contract::executable;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::bench::{self, Ended};
+
+/// A script of the repository.
+fn script(name: &str) -> Command {
+    let mut bash = contract::command("bash");
+    bash.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name));
+    bash
+}
+
+/// A folder with these shell scripts, and a `$PATH` that begins with it.
+fn tools(scripts: &[(&str, &str)]) -> (TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in scripts {
+        executable::write(&folder.path().join(name), format!("#!/bin/sh\n{text}\n"));
+    }
+    let path = std::env::var("PATH").expect("a PATH");
+    let path = format!("{}:{path}", folder.path().display());
+    (folder, path)
+}
+
+/// Wherever cargo's settings put it: `build.target` adds a folder for the target's name.
+#[test]
+fn a_script_runs_the_program_that_cargo_names() {
+    let (folder, path) = tools(&[]);
+    let program = folder.path().join("x86_64-unknown-linux-gnu/release/thread-brigade");
+    fs::create_dir_all(program.parent().expect("a folder")).expect("create it");
+    symlink(env!("CARGO_BIN_EXE_brigade"), &program).expect("a link");
+    let messages = format!(
+        "echo '{{\"reason\":\"compiler-artifact\",\"executable\":null}}'\n\
+         echo '{{\"reason\":\"compiler-artifact\",\"executable\":\"{}\"}}'",
+        program.display()
+    );
+    executable::write(&folder.path().join("cargo"), format!("#!/bin/sh\n{messages}\n"));
+    let mut sweep = script("scripts/sweep-tasks.sh");
+    sweep.args(["--to", "1", "thread-brigade", "--max-time", "0.01"]).env("PATH", &path);
+    sweep.env("CARGO_TARGET_DIR", "/nonexistent");
+    let ended = Ended::from(sweep);
+    assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 2), "{ended:?}");
+}
+
+/// A repository whose second commit is `2`, and its first `1`.
+fn two_commits() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for text in ["1", "2"] {
+        fs::write(folder.path().join("source"), text).expect("write a source");
+        for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", text]] {
+            let mut git = contract::command("git");
+            git.args(["-c", "user.name=a", "-c", "user.email=a@localhost"]).args(arguments);
+            assert!(git.current_dir(&folder).status().expect("git runs").success());
+        }
+    }
+    folder
+}
+
+/// With a folder that cargo would use for both.
+#[test]
+fn two_commits_are_built_into_folders_of_their_own() {
+    for tool in [["git", "--version"], ["python3", "--version"]] {
+        if !bench::can("two commits", contract::command(tool[0]).arg(tool[1])) {
+            return;
+        }
+    }
+    let cargo = "target=${CARGO_TARGET_DIR:-$PWD/target}\ncase $1 in\n\
+                 metadata) echo \"{\\\"target_directory\\\":\\\"$target\\\"}\" ;;\n\
+                 build) mkdir -p $target/release && cp source $target/release/program ;;\nesac";
+    let comparison = json!({ "cases": [{
+        "rows": [{ "case": "a" }],
+        "verdict": "same",
+        "ratio": { "value": 1.0, "interval": { "low": 0.99, "high": 1.01 } },
+    }] });
+    let brigade = format!("cat $3 $5 >>\"$SEEN\"; echo '{comparison}'");
+    let (folder, path) = tools(&[("cargo", cargo), ("brigade", &brigade)]);
+    let repository = two_commits();
+    let seen = folder.path().join("seen");
+    let mut compare = script("scripts/compare-commits.sh");
+    compare.args(["--base", "HEAD~1", "--bin", "target/release/program"]);
+    compare.current_dir(&repository).env("PATH", &path).env("SEEN", &seen);
+    compare.env("CARGO_TARGET_DIR", folder.path().join("shared"));
+    let ended = Ended::from(compare);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(fs::read_to_string(seen).expect("it compared"), "12".repeat(3), "{ended:?}");
+}
