@@ -77,11 +77,28 @@ median() {
     '
 }
 
-# cpus_in LIST: the CPUs of a list such as 0-3,8; of `all`, those that this process may use.
+# cpus_in LIST: the CPUs of a list such as 0-3,8; of `all`, those that this process may use. A list
+# ends at the last of them.
 cpus_in() {
-    local part list=$1
-    [[ $list != all ]] || list=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
-    for part in ${list//,/ }; do seq "${part%-*}" "${part#*-}"; done
+    local allowed part first last most list=$1
+    allowed=$(awk '/^Cpus_allowed_list:/ { print $2 }' /proc/self/status)
+    most=${allowed##*[-,]}
+    ((${#list} <= 4096)) || bad_usage "--cpus: ${#list} characters are more than the 4096 of a list"
+    [[ $list != all ]] || list=$allowed
+    for part in ${list//,/ }; do
+        [[ $part =~ ^([0-9]{1,9})(-([0-9]{1,9}))?$ ]] ||
+            bad_usage "--cpus: '$part' is not a CPU, nor a range such as 2-3"
+        first=$((10#${BASH_REMATCH[1]})) last=$((10#${BASH_REMATCH[3]:-${BASH_REMATCH[1]}}))
+        ((first <= last)) || bad_usage "--cpus: the range '$part' runs backwards"
+        ((last <= most)) ||
+            bad_usage "--cpus: '$part' goes beyond CPU $most, the last that this process may use"
+        seq "$first" "$last"
+    done
+}
+
+# require_at_most MOST WHAT COUNT: ends the script if it is more.
+require_at_most() {
+    (($3 <= $1)) || bad_usage "$3 $2 are more than the $1 that this script takes"
 }
 
 # fit_line TASK: fits resident memory over the count by least squares, from lines of count,
@@ -148,6 +165,7 @@ USAGE
     done
     ((from + 2 * step <= to)) ||
         bad_usage "from $from to $to by $step is fewer than three counts, too few for a line"
+    require_at_most 10000 "counts (--from, --to, --step)" $(((to - from) / step + 1))
     require_tool pmap "the package procps (Debian, Ubuntu) or procps-ng (Fedora, Arch, Alpine)"
     build_programs "$2"
     printf '%ss\tvirtual_kib\tresident_kib\n' "$task"

@@ -1,6 +1,5 @@
 //! Sets of CPUs: lists in flags, and affinity masks.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,12 +22,18 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut numbers = Vec::new();
-        for part in text.split(',') {
-            numbers.extend(range(part)?);
+        if text.matches(',').count() >= MOST {
+            return Err(format!("the list has more than {MOST} parts"));
         }
-        let mut seen = HashSet::new();
-        numbers.retain(|number| seen.insert(*number));
+        let (mut numbers, mut seen) = (Vec::new(), [false; MOST]);
+        for part in text.split(',') {
+            for number in range(part)? {
+                if !seen[number] {
+                    seen[number] = true;
+                    numbers.push(number);
+                }
+            }
+        }
         Ok(Self(numbers))
     }
 }
@@ -142,9 +147,17 @@ mod tests {
         assert_eq!(parsed("0"), Ok(vec![0]));
         assert_eq!(parsed("3,0-1"), Ok(vec![3, 0, 1]));
         assert_eq!(parsed("1,0-2"), Ok(vec![1, 0, 2]));
-        for wrong in ["", "a", "2-1", "-1", "9999"] {
+        for wrong in ["", "a", "2-1", "-1", "9999", "0-999999999"] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// However long the list is that they are read from.
+    #[test]
+    fn numbers_are_as_many_as_there_can_be_cpus() {
+        let all = |times: usize| parsed(&vec!["0-8191"; times].join(","));
+        assert_eq!(all(1000).map(|numbers| numbers.len()), Ok(MOST));
+        assert!(all(10_000).is_err());
     }
 
     #[test]

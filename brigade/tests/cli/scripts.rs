@@ -29,6 +29,27 @@ fn tools(scripts: &[(&str, &str)]) -> (TempDir, String) {
     (folder, path)
 }
 
+#[test]
+fn ranges_have_a_bound_that_is_named() {
+    let (_folder, path) = tools(&[("cargo", "exit 1")]);
+    for (name, arguments, named) in [
+        ("scripts/core-to-core.sh", &["--cpus", "0-999999999"][..], "0-999999999"),
+        ("scripts/core-to-core.sh", &["--cpus", "1-0"], "1-0"),
+        ("scripts/core-to-core.sh", &["--cpus", &"0,".repeat(3000)], "6000 characters"),
+        ("scripts/rss-per-task.sh", &["--from", "1", "--to", "999999999", "--step", "1"], "--to"),
+        (".ci/test-elsewhere", &["plain:999999999"], "plain"),
+        (".ci/action", &["999999999"], "999999999"),
+    ] {
+        let mut command = script(name);
+        let ended = Ended::from({
+            command.args(arguments).env("PATH", &path);
+            command
+        });
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{name}: {ended:?}");
+        assert!(ended.stderr.contains(named) && ended.stderr.lines().count() == 1, "{ended:?}");
+    }
+}
+
 /// Wherever cargo's settings put it: `build.target` adds a folder for the target's name.
 #[test]
 fn a_script_runs_the_program_that_cargo_names() {
