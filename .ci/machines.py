@@ -32,8 +32,7 @@ ABOUT = [
     "scaled: the same logarithms, each divided by the first run's error: percentiles 0 to 100 over "
     "all cases and pairs. Multiplied by the errors of a run they say how far the next one differs.",
     "A case is named by its program, subcommand and other flags in the order of their names. "
-    "Left out are --placement free, the defaults of its program in suite.toml, and flags that say "
-    "how long to measure.",
+    "Left out are --placement free and flags that say how long to measure.",
 ]
 
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use harness::TaskKind;
 use harness::record::{CpuTime, Interference, Measurement, Record, Switches};
 
 use crate::judge::report::{Report, RunData, RunProgress, report as report_of};
@@ -59,6 +60,11 @@ impl Sample {
             program: program.to_owned(),
             version: "0.1.0".to_owned(),
             parameters: BTreeMap::from([("placement".to_owned(), self.placement.into())]),
+            kind: match program.split(' ').next() {
+                Some("threads") => Some(TaskKind::Thread),
+                Some("tasks") => Some(TaskKind::AsyncTask),
+                _ => None,
+            },
             tasks: OPERATIONS - 1,
             tokens: 1,
             iterations: laps,
@@ -133,7 +139,6 @@ fn measurement(name: &str, operation: &str, count: u64, wall_ns: f64) -> Measure
 }
 
 const MANIFEST: &str = r#"
-    rules = [{ words = "threads", kind = "thread" }, { words = "tasks", kind = "async-task" }]
     [programs]
     threads = { path = "threads" }
     tasks = { path = "tasks" }

@@ -1,11 +1,14 @@
 //! The programs that this binary contains. Each runs as a separate process: `brigade` starts itself
 //! under the program's name, or with that name as the first word.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{CString, OsStr};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Arg;
+use harness::TaskKind;
 use harness::page::Page;
 use nix::sys::prctl;
 
@@ -41,6 +44,24 @@ pub fn page(name: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.name == name)
 }
 
+/// The flags of a program with their defaults, by their names in records; none if `name` is no
+/// program of this binary.
+pub fn defaults(name: &str) -> BTreeMap<String, String> {
+    let Some(page) = page(name) else { return BTreeMap::new() };
+    let command = (page.command)();
+    let default = |arg: &Arg| match arg.get_default_values() {
+        [value] => Some((arg.get_long()?.replace('-', "_"), value.to_str()?.to_owned())),
+        _ => None,
+    };
+    command.get_arguments().filter_map(default).collect()
+}
+
+/// What the tasks of a program are with these flags, as it declares; `None` if it refuses the flags
+/// or does not know, or is no program of this binary.
+pub fn task_kind(name: &str, flags: &[String]) -> Option<TaskKind> {
+    (page(name)?.declaration)(flags).ok()?.kind
+}
+
 /// Runs a program if this process was started under its name.
 pub fn run() -> Option<ExitCode> {
     let mut words = env::args_os();
@@ -57,8 +78,6 @@ pub fn run() -> Option<ExitCode> {
 
 #[cfg(test)]
 mod tests {
-    use harness::TaskKind;
-
     use super::*;
 
     /// The runner asks for cases that the machine cannot run, too.
@@ -73,10 +92,20 @@ mod tests {
             ("echo-server", "--server none", None),
         ] {
             let words: Vec<String> = flags.split(' ').map(str::to_owned).collect();
-            let declared = (page(program).unwrap().declaration)(&words).unwrap();
-            assert_eq!(declared.kind, kind, "{program} {flags}");
+            assert_eq!(task_kind(program, &words), kind, "{program} {flags}");
         }
-        let wrong = ["--kind".to_owned(), "fibre".to_owned()];
-        (page("thread-brigade").unwrap().declaration)(&wrong).unwrap_err();
+        assert_eq!(task_kind("thread-brigade", &["--kind=fibre".to_owned()]), None);
+        assert_eq!(task_kind("python-brigade", &[]), None);
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_command_line() {
+        let defaults = defaults("rings");
+        let of = |name| defaults.get(name).map(String::as_str);
+        assert_eq!(
+            ["tasks", "rings", "runtime"].map(of),
+            [Some("100"), Some("4"), Some("threads")]
+        );
+        assert_eq!(["workers", "max_time", "help"].map(of), [None; 3]);
     }
 }

@@ -231,7 +231,7 @@ static std::string list(const auto &of) {
 }
 
 static void print(const std::string &program, std::size_t tasks, const Measured &of) {
-    std::cout << "{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"asio-brigade\",\"tasks\":" << tasks
+    std::cout << "{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"asio-brigade\",\"kind\":\"coroutine\",\"tasks\":" << tasks
               << ",\"warmups\":" << of.warmups << ",\"runtime\":\"Boost " << BOOST_LIB_VERSION << ", g++ " << __VERSION__
               << "\",\"ended_by\":\""
               << (stopped ? "signal" : of.laps.size() == number("iters") ? "iterations" : "max-time")

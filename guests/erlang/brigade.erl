@@ -143,8 +143,8 @@ print(Program, Flags = #{"tasks" := Tasks, "iters" := Iters}, Name, Operation, O
         undefined -> {"null", true};
         Points -> {["[", lists:join(",", lists:reverse(Points)), "]"], false}
     end,
-    io:format("{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"erlang-brigade\",\"tasks\":~b,"
-        "\"warmups\":~b,\"runtime\":\"OTP ~s\",\"ended_by\":\"~s\",\"expected_switches_per_operation\":~s,"
+    io:format("{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"erlang-brigade\",\"kind\":\"coroutine\","
+        "\"tasks\":~b,\"warmups\":~b,\"runtime\":\"OTP ~s\",\"ended_by\":\"~s\",\"expected_switches_per_operation\":~s,"
         "\"parameters\":{\"subcommand\":\"~s\"~s},\"ledger\":~s,\"measurements\":[{\"name\":\"~s\","
         "\"operation\":\"~s\",\"operations\":~b,\"covers_all_tasks\":~s,\"laps_ns\":~w}]}~n",
         [Tasks, Warmups, erlang:system_info(otp_release), Ended, Claimed, Program, Parameters, Ledger, Name,

@@ -16,6 +16,7 @@ type report struct {
 	SchemaVersion    string         `json:"schema_version"`
 	Form             string         `json:"form"`
 	Program          string         `json:"program"`
+	Kind             string         `json:"kind"`
 	Version          string         `json:"version"`
 	Runtime          string         `json:"runtime"`
 	Parameters       map[string]any `json:"parameters"`
@@ -150,7 +151,7 @@ func (r *run) print(failure error) error {
 		text := failure.Error()
 		report.Error, report.EndedBy = &text, "error"
 	}
-	report.SchemaVersion, report.Form = "1.1", "laps"
+	report.SchemaVersion, report.Form, report.Kind = "1.2", "laps", "goroutine"
 	report.Program, report.Version = "goroutine-brigade", "1.0.0"
 	report.Runtime = runtime.Version()
 	report.Tasks, report.Measurements = r.tasks*max(1, r.rings), taken

@@ -152,7 +152,8 @@ public final class Brigade {
                 .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":" + quote + flag.getValue() + quote)
                 .collect(Collectors.joining());
         if (measurements.isEmpty()) return;
-        System.out.println("{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"java-brigade\",\"tasks\":" + tasks
+        System.out.println("{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"java-brigade\",\"kind\":\"coroutine\""
+                + ",\"tasks\":" + tasks
                 + ",\"warmups\":" + warmups + ",\"runtime\":\"" + Runtime.version() + "\",\"ended_by\":\""
                 + endedBy + "\",\"expected_switches_per_operation\":"
                 + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")

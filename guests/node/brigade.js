@@ -148,8 +148,9 @@ async function main() {
   if (laps_ns.length > 0) {
     const ended = laps_ns.length === flags.iters ? "iterations" : "max-time";
     console.log(JSON.stringify({
-      schema_version: "1.0", form: "laps", program: "node-brigade", tasks: flags.tasks,
-      warmups: warmups.length, runtime: process.version, ended_by: stopped ? "signal" : ended,
+      schema_version: "1.2", form: "laps", program: "node-brigade", kind: "async-task",
+      tasks: flags.tasks, warmups: warmups.length, runtime: process.version,
+      ended_by: stopped ? "signal" : ended,
       parameters: { subcommand: program, ...flags },
       expected_switches_per_operation: program === "brigade" ? 0 : null,
       ...(ledger.length > 0 && { ledger }),

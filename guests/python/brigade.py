@@ -31,8 +31,9 @@ async def main():
     laps_ns = await measure(flags.iters, 0, queues[0], queues[-1])
     print("measured", flush=True), sys.stdin.readline()
     print(json.dumps({
-        "schema_version": "1.0", "form": "laps", "program": "python-brigade", "tasks": len(tasks),
-        "warmups": len(warmups), "runtime": platform.python_version(), "parameters": vars(flags),
+        "schema_version": "1.2", "form": "laps", "program": "python-brigade", "kind": "async-task",
+        "tasks": len(tasks), "warmups": len(warmups), "runtime": platform.python_version(),
+        "parameters": vars(flags),
         "ended_by": "signal" if stopped else "iterations" if len(laps_ns) == flags.iters else "max-time",
         "expected_switches_per_operation": 0, "measurements": [
             {"name": "iteration", "operation": "hop", "operations": len(queues), "laps_ns": laps_ns}]}))

@@ -138,8 +138,9 @@ async def main():
     laps_ns = await taken(flags.iters, 0, lap)
     print("measured", flush=True), sys.stdin.readline()
     if laps_ns: print(json.dumps({
-        "schema_version": "1.0", "form": "laps", "program": "python-tasks", "tasks": flags.tasks,
-        "warmups": len(warmups), "runtime": platform.python_version(),
+        "schema_version": "1.2", "form": "laps", "program": "python-tasks",
+        "kind": "thread" if flags.kind == "thread" else "async-task",
+        "tasks": flags.tasks, "warmups": len(warmups), "runtime": platform.python_version(),
         "parameters": {"subcommand": vars(flags)["program"], "kind": flags.kind, "max_time": flags.max_time,
                        "tasks": flags.tasks, "iters": flags.iters, "warmups": flags.warmups,
                        **{flag.replace("-", "_"): getattr(flags, flag.replace("-", "_")) for flag in waking}},

@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// What the tasks of a program are. Records, reports and the tables of guests name it; what a task
-/// needs is another question, which [`crate::limits::Kind`] answers.
+// What a task needs is another question, which `limits::Kind` answers.
+/// What the tasks of a program are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -62,7 +62,9 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
 fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome, String) {
     // The case's own time limit would end the check early on a slow machine.
     let replaced = [&case.check[..], &["--max-time".to_owned()]].concat();
-    let case = &Case { flags: without(&case.flags, &replaced), ..case.clone() };
+    let mut brief = case.clone();
+    brief.flags = without(&case.flags, &replaced);
+    let case = &brief;
     let Invocation { outcome, record, error, .. } =
         invoke(&Job::once(case, binary, &case.check), signals);
     let is_guest = binary.program.form == Form::Laps;

@@ -1,5 +1,6 @@
 //! `brigade list`: prints the groups, the cases of a group, or what a case does.
 
+use harness::flags::name;
 use harness::terminal;
 
 use crate::commands::output;
@@ -64,8 +65,10 @@ fn page(manifest: &Manifest, case: &Case) -> String {
     let words: Vec<String> = words.filter(|word| word != "--json" && word != "--quiet").collect();
     let by_hand = format!("by hand:  {}\n", words.join(" "));
     let run = format!("measure:  brigade run '{}'\n", case.name);
+    let kind = manifest.task_kind(case);
+    let kind = kind.map_or_else(String::new, |kind| format!("kind:     {}\n", name(&kind)));
     let answers: String = answers.collect();
-    format!("{answers}\n{page}\n{}", terminal::text(&(by_hand + &run)))
+    format!("{answers}\n{page}\n{}", terminal::text(&(kind + &by_hand + &run)))
 }
 
 /// The paragraphs of a module's documentation, rewrapped.

@@ -1,10 +1,11 @@
 //! Threads or async for so many connections: whether they fit, and what a run says of their memory
 //! and time.
 
+use harness::TaskKind;
 use harness::limits::Forecast;
 
 use super::report::Report;
-use super::row::{Quantity, Row, TaskKind};
+use super::row::{Quantity, Row};
 use super::statistics::Estimate;
 
 /// Threads that need more than this share of the available memory are too many.

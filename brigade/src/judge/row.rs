@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
+use harness::TaskKind;
 use harness::inherited::Facts;
 use harness::record::{LedgerPoint, Measurement, Record, Waiting};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use serde_json::Value;
 
 use super::environment::{inherited_differently, inherits};
 use super::statistics::{ByRound, Estimate, Interval, median, quantile, slope, sorted};
-pub use crate::manifest::TaskKind;
 use crate::manifest::{Case, Manifest};
 use crate::store::results::{Invocation, Outcome, SavedRun, parameters};
 
@@ -41,7 +41,7 @@ pub struct Row {
     pub program: String,
     /// The parameters that affect what it measures, as recorded.
     pub parameters: BTreeMap<String, Value>,
-    /// The kind of its tasks; `null` if nothing is handed over or created.
+    /// What its tasks are; `null` if neither its records nor its program know.
     pub kind: Option<TaskKind>,
     /// The measurement: `iteration`, `create`, `memory` …; `whole` is creation, run and end
     /// together.
@@ -340,7 +340,10 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
             case: case.clone(),
             program: record.map_or(name, |record| &record.program).clone(),
             parameters: record.map(parameters).unwrap_or_default(),
-            kind: known.and_then(|case| case.kind),
+            kind: match record {
+                Some(record) => record.kind,
+                None => known.and_then(|case| manifest.task_kind(case)),
+            },
             ..Row::default()
         };
         Row::of_case(&named, &inherits, &invocations)

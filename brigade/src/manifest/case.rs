@@ -1,12 +1,12 @@
 //! Cases: command lines of programs. The line is the case's name.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use clap::ValueEnum as _;
+use harness::TaskKind;
 pub use harness::placement::Policy as Placement;
 use serde::Deserialize;
-
-use super::tables::TaskKind;
 
 /// Flags that decide how long a case measures, not what: they are in no name.
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
@@ -34,8 +34,11 @@ pub struct Case {
     pub flags: Vec<String>,
     /// The flags, by their names in records: `resident_mib` for `--resident-mib`. A flag without a
     /// value has the value `true`, a subcommand is `subcommand`, and `placement` is always
-    /// included. Two cases of a program with the same parameters are the same.
+    /// included.
     pub parameters: BTreeMap<String, String>,
+    /// The parameters without the program's defaults. Two cases of a program in which they are the
+    /// same are one case.
+    pub(super) identity: BTreeMap<String, String>,
     /// The flags with which `brigade check` runs it.
     pub check: Vec<String>,
     /// Time-out of one invocation, in seconds.
@@ -44,8 +47,8 @@ pub struct Case {
     pub needs_cpus: usize,
     /// Whether it needs io_uring.
     pub needs_io_uring: bool,
-    /// The kind of its tasks in reports; `None` if nothing is handed over or created.
-    pub kind: Option<TaskKind>,
+    /// What its tasks are, once somebody has asked.
+    pub(super) kind: OnceLock<Option<TaskKind>>,
 }
 
 /// More about the cases that have certain words.
@@ -58,7 +61,6 @@ pub struct Rule {
     flags: Option<String>,
     /// The flags with which `brigade check` runs them.
     check: Option<String>,
-    kind: Option<TaskKind>,
     needs_cpus: Option<usize>,
     #[serde(default)]
     needs_io_uring: bool,
@@ -73,19 +75,22 @@ impl Rule {
     }
 
     fn applies(&self, given: &Pairs) -> bool {
-        pairs(self.words.split_whitespace()).iter().all(|(name, value)| {
-            given.iter().any(|pair| pair.0 == *name && (value.is_none() || pair.1 == *value))
-        })
+        has_words(given, &self.words)
     }
+}
+
+/// Whether these words are given; a flag without a value matches any.
+fn has_words(given: &Pairs, words: &str) -> bool {
+    pairs(words.split_whitespace()).iter().all(|(name, value)| {
+        given.iter().any(|pair| pair.0 == *name && (value.is_none() || pair.1 == *value))
+    })
 }
 
 impl Case {
     /// The case with this command line. `defaults` are flags of its program that make no
     /// difference.
-    pub(super) fn parse(line: &str, defaults: &str, rules: &[Rule]) -> Result<Self, String> {
-        let mut given = pairs(line.split_whitespace());
-        let defaults = pairs(defaults.split_whitespace());
-        given.retain(|pair| !defaults.contains(pair));
+    pub(super) fn parse(line: &str, defaults: &Defaults, rules: &[Rule]) -> Result<Self, String> {
+        let given = pairs(line.split_whitespace());
         let Some((None, Some(program))) = given.first().copied() else {
             return Err(format!("'{line}' does not begin with a program"));
         };
@@ -120,28 +125,42 @@ impl Case {
             program: program.to_owned(),
             placement,
             flags,
+            identity: identity(&parameters, defaults),
             parameters,
             check: words(check.unwrap_or(CHECK)),
             timeout_seconds: timeout.unwrap_or(TIMEOUT_SECONDS),
             needs_cpus: needs_cpus.max(least_cpus),
             needs_io_uring: rules.iter().any(|rule| rule.needs_io_uring),
-            kind: rules.iter().find_map(|rule| rule.kind),
+            kind: OnceLock::new(),
         })
+    }
+
+    /// Whether its command line has these words; a flag without a value matches any.
+    pub(super) fn has(&self, words: &str) -> bool {
+        has_words(&pairs(self.flags.iter().map(String::as_str)), words)
+    }
+
+    /// All its flags, with its placement.
+    pub(super) fn all_flags(&self) -> Vec<String> {
+        let placement = ["--placement".to_owned(), harness::flags::name(&self.placement)];
+        self.flags.iter().cloned().chain(placement).collect()
     }
 }
 
-/// The parameters of a recorded case as those of a case of the manifest.
-pub(super) fn canonical(
-    recorded: &BTreeMap<String, String>,
-    defaults: &str,
+/// The flags of a program that make no difference, by their names in records.
+pub(super) type Defaults = BTreeMap<String, String>;
+
+/// What identifies a case of a program, with these parameters.
+pub(super) fn identity(
+    parameters: &BTreeMap<String, String>,
+    defaults: &Defaults,
 ) -> BTreeMap<String, String> {
-    let defaults = parameters(defaults.split_whitespace());
-    let mut known = recorded.clone();
-    known.retain(|name, value| !EFFORT.contains(&&**name) && defaults.get(name) != Some(value));
-    known
+    let mut others = parameters.clone();
+    others.retain(|name, value| !EFFORT.contains(&&**name) && defaults.get(name) != Some(value));
+    others
 }
 
-fn parameters<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+pub(super) fn parameters<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let named = |(name, value): (Option<&str>, Option<&str>)| {
         (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
     };
@@ -191,15 +210,16 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Case {
-        let rule = "words = '--via spin'\nneeds_cpus = 3\nflags = '--max-time 2'\nkind = 'alone'";
+        let rule = "words = '--via spin'\nneeds_cpus = 3\nflags = '--max-time 2'";
         let rules = [toml::from_str(rule).unwrap()];
-        Case::parse(line, "--kind thread", &rules).unwrap()
+        let defaults = Defaults::from([("kind".to_owned(), "thread".to_owned())]);
+        Case::parse(line, &defaults, &rules).unwrap()
     }
 
     #[test]
-    fn a_name_leaves_out_defaults_and_free_and_puts_the_placement_last() {
+    fn a_name_leaves_out_free_and_puts_the_placement_last() {
         for (line, name) in [
-            ("p --placement free  --kind thread", "p"),
+            ("p --placement free  --kind thread", "p --kind thread"),
             (
                 "p sub --placement spread --via=pipe --self",
                 "p sub --via pipe --self --placement spread",
@@ -210,15 +230,23 @@ mod tests {
             assert_eq!(parsed(name).parameters, parsed(line).parameters);
         }
         for line in ["--via pipe", "", "p --placement near", "p --placement"] {
-            Case::parse(line, "", &[]).unwrap_err();
+            Case::parse(line, &Defaults::new(), &[]).unwrap_err();
         }
+    }
+
+    #[test]
+    fn a_default_makes_no_other_case() {
+        let identity = |line| parsed(line).identity;
+        assert_eq!(identity("p --kind thread --via pipe"), identity("p --via=pipe --iters 5"));
+        assert_ne!(identity("p --kind process"), identity("p"));
+        assert_ne!(identity("p --placement spread"), identity("p"));
     }
 
     #[test]
     fn a_rule_adds_what_its_cases_need() {
         let (spin, pipe) = (parsed("p --via spin"), parsed("p --via pipe --placement spread"));
         assert_eq!((spin.needs_cpus, pipe.needs_cpus), (3, 2));
-        assert_eq!((spin.kind, pipe.kind), (Some(TaskKind::Alone), None));
+        assert!(spin.has("--via spin") && spin.has("--via") && !pipe.has("--via spin"));
         assert_eq!(spin.flags, ["--via", "spin", "--max-time", "2"]);
         assert_eq!(spin.parameters.len(), 2, "how long it measures is not part of a case");
     }

@@ -8,13 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use harness::TaskKind;
 use serde::Deserialize;
 
 use crate::exit::UsageError;
+use crate::programs;
 pub use case::{Case, Placement};
-use case::{Rule, canonical, expand, words};
+use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec, SwitchKind, TaskKind,
+    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec, SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -60,6 +62,9 @@ pub struct Manifest {
     rules: Vec<Rule>,
     /// The programs by name.
     pub programs: BTreeMap<String, Program>,
+    /// The flags that make no difference, by program.
+    #[serde(skip)]
+    defaults: BTreeMap<String, Defaults>,
     /// The questions, in the order of the report.
     #[serde(rename = "group")]
     pub groups: Vec<Group>,
@@ -163,6 +168,12 @@ impl Manifest {
     fn resolve(&mut self) -> Result<(), String> {
         let rules = std::mem::take(&mut self.rules).into_iter().map(Rule::expanded);
         self.rules = rules.collect::<Result<Vec<_>, _>>()?.concat();
+        for (name, program) in &self.programs {
+            program.check().map_err(|reason| format!("program '{name}': {reason}"))?;
+            let mut defaults = programs::defaults(name);
+            defaults.extend(parameters(program.defaults.split_whitespace()));
+            self.defaults.insert(name.clone(), defaults);
+        }
         let mut groups = std::mem::take(&mut self.groups);
         let mut names = BTreeSet::new();
         for group in &mut groups {
@@ -213,8 +224,8 @@ impl Manifest {
     /// The case with this command line, which need not be the manifest's.
     fn parsed(&self, line: &str) -> Result<Case, String> {
         let program = line.split_whitespace().next().unwrap_or_default();
-        let known = self.programs.get(program).ok_or_else(|| unknown("program", program))?;
-        Case::parse(line, &known.defaults, &self.rules)
+        let defaults = self.defaults.get(program).ok_or_else(|| unknown("program", program))?;
+        Case::parse(line, defaults, &self.rules)
     }
 
     /// The cases that rows and plans name, each with its table.
@@ -245,9 +256,18 @@ impl Manifest {
 
     /// The case of this program with these flags, by their names in `run.json`, under any name.
     pub fn case_of(&self, program: &str, parameters: &BTreeMap<String, String>) -> Option<&Case> {
-        let parameters = canonical(parameters, &self.programs.get(program)?.defaults);
+        let identity = identity(parameters, self.defaults.get(program)?);
         let mut cases = self.cases.iter().filter(|case| case.program == program);
-        cases.find(|case| case.parameters == parameters)
+        cases.find(|case| case.identity == identity)
+    }
+
+    /// What the tasks of a case are, as its program declares; `None` if it does not know.
+    pub fn task_kind(&self, case: &Case) -> Option<TaskKind> {
+        let declared = || {
+            let stated = self.program_of(case).task_kind(case);
+            stated.or_else(|| programs::task_kind(&case.program, &case.all_flags()))
+        };
+        *case.kind.get_or_init(declared)
     }
 
     /// The flags of every program, unless its case has them.
@@ -370,7 +390,7 @@ mod tests {
     const GOOD: &str = r#"
 [programs]
 fake = { path = "fake", defaults = "--kind thread" }
-guest = { form = "laps" }
+guest = { form = "laps", tasks = "coroutine" }
 [[group]]
 name = "g"
 question = "What?"
@@ -448,6 +468,8 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
                 "minus = \"fake --tasks {1,2,2}",
                 "makes 2 cases, but",
             ),
+            (", tasks = \"coroutine\"", "", ": program 'guest': its tasks"),
+            ("path = \"fake\", ", "", ": program 'fake': brigade contains it"),
             ("[[group]]", "[impact]\nasleep = ['x']\n[[group]]", ": impact: unknown"),
         ] {
             let error = parse_with(from, to).unwrap_err();
@@ -464,10 +486,11 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         let shown = |kind: Option<TaskKind>| kind.map_or_else(String::new, |kind| name(&kind));
         for line in include_str!("kinds.txt").lines() {
             let (kind, case) = line.split_once(char::is_whitespace).unwrap();
-            assert_eq!(shown(suite.parsed(case.trim()).unwrap().kind), kind, "{line}");
+            let case = suite.parsed(case.trim()).unwrap();
+            assert_eq!(shown(suite.task_kind(&case)), kind, "{line}");
         }
         for case in &suite.cases {
-            assert_ne!(case.kind, None, "{}", case.name);
+            assert_ne!(suite.task_kind(case), None, "{}", case.name);
         }
     }
 
@@ -481,10 +504,11 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             let found = suite.case_of(&case.program, &case.parameters).unwrap();
             assert_eq!(found.name, case.name);
             // The program has these anyway.
-            let whole = format!("{} {}", case.name, suite.program_of(case).defaults);
-            let has_default =
-                case.parameters.len() < suite.parsed(&whole).unwrap().parameters.len();
-            assert!(has_default || suite.case(&whole).is_ok(), "{whole}");
+            for (flag, value) in &suite.defaults[&case.program] {
+                let whole = format!("{} --{} {value}", case.name, flag.replace('_', "-"));
+                let is_given = case.parameters.contains_key(flag);
+                assert!(is_given || suite.case(&whole).unwrap().name == case.name, "{whole}");
+            }
         }
         for group in &suite.groups {
             for line in &group.lines {

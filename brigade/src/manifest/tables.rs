@@ -1,11 +1,14 @@
 //! What the manifest says of a program (its file, its needs, and the form of its output), and what
 //! reports, `brigade advise` and `brigade impact` ask of the cases.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use harness::limits::Kind;
+use harness::TaskKind;
 use serde::{Deserialize, Serialize};
+
+use super::case::Case;
 
 /// A program that measures one thing.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -22,31 +25,38 @@ pub struct Program {
     pub form: Form,
     /// Tools that must be installed.
     pub needs: Vec<Tool>,
-    /// The kind of its tasks, if the runner must check their limits.
-    pub tasks: Option<Kind>,
+    /// What its tasks are, unless this binary contains it.
+    pub tasks: Option<TaskKind>,
+    /// What the tasks of its cases with these words are instead.
+    pub tasks_with: BTreeMap<String, TaskKind>,
     /// Its subcommand that serves connections, if echo-server starts it.
     pub server: Option<String>,
-    /// Flags that make no difference, since the program has them anyway.
+    /// Flags that make no difference, since the program has them anyway; this binary knows those of
+    /// the programs in it.
     pub defaults: String,
 }
 
-/// The kind of a case's tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TaskKind {
-    /// A kernel thread.
-    Thread,
-    /// A task of an async runtime.
-    AsyncTask,
-    /// A coroutine with its own stack.
-    Coroutine,
-    /// A goroutine.
-    Goroutine,
-    /// A process.
-    Process,
-    /// None: only the I/O or the work, to be subtracted.
-    Alone,
+impl Program {
+    /// What the tasks of one of its cases are, if its table says so.
+    pub fn task_kind(&self, case: &Case) -> Option<TaskKind> {
+        let other = self.tasks_with.iter().find(|(words, _)| case.has(words));
+        other.map(|(_, kind)| *kind).or(self.tasks)
+    }
+
+    /// Checks the table.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let is_guest = self.form == Form::Laps || self.server.is_some();
+        let is_contained = !is_guest && self.path.is_none() && self.build.is_none();
+        if is_contained && (self.tasks.is_some() || !self.defaults.is_empty()) {
+            return Err("brigade contains it, so it declares its tasks and defaults itself".into());
+        }
+        if is_guest && self.tasks.is_none() {
+            return Err(
+                "its tasks are missing: give what they are, such as tasks = \"thread\"".into()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// How to build a file.

@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_command_around_a_server_starts_this_file_and_not_itself() {
-        let manifest = Manifest::parse("[programs.a]\nserver = 'serve'\n").unwrap();
+        let manifest =
+            Manifest::parse("[programs.a]\nserver = 'serve'\ntasks = 'thread'\n").unwrap();
         let server = Executable::new(OWN.into(), None, &manifest.programs["a"]).unwrap();
         let command = server.command(&["env".to_owned()]);
         assert_eq!(

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::process::ChildStdin;
 
 use anyhow::{Context as _, Error, anyhow, bail, ensure};
+use harness::TaskKind;
 use harness::cpus;
 use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
@@ -176,7 +177,7 @@ const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Laps {
-    /// Version of this form, `major.minor`: `1.0`.
+    /// Version of this form, `major.minor`: `1.2`.
     pub schema_version: String,
     /// `laps`.
     pub form: Form,
@@ -189,6 +190,8 @@ pub struct Laps {
     /// The values of flags, by their long names with underscores.
     #[serde(default)]
     pub parameters: BTreeMap<String, Value>,
+    /// What the tasks are, as the program's table in `suite.toml` says.
+    pub kind: TaskKind,
     /// Number of tasks, from 1.
     pub tasks: u64,
     /// Number of tokens in flight at once; by default 1.
@@ -271,6 +274,7 @@ impl Laps {
             program: self.program,
             version: self.version.unwrap_or_else(|| "unknown".to_owned()),
             parameters,
+            kind: Some(self.kind),
             tasks: self.tasks,
             tokens: self.tokens.unwrap_or(1),
             iterations: principal.count,
@@ -350,7 +354,7 @@ mod tests {
 
     use super::*;
 
-    const LAPS: &str = r#"{"schema_version":"1.0","form":"laps","program":"p","tasks":3,
+    const LAPS: &str = r#"{"schema_version":"1.2","form":"laps","program":"p","kind":"coroutine","tasks":3,
         "measurements":[{"name":"iteration","operation":"hop","operations":4,
         "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
 
@@ -400,8 +404,10 @@ mod tests {
     #[test]
     fn malformed_laps_are_refused_with_the_reason() {
         for (from, to, reason) in [
-            ("1.0", "2.0", "schema version is 2.0"),
+            ("1.2", "2.0", "schema version is 2.0"),
             ("\"program\":\"p\",", "", "missing field `program`"),
+            ("\"kind\":\"coroutine\",", "", "missing field `kind`"),
+            ("coroutine", "fibre", "unknown variant `fibre`"),
             ("\"tasks\":3", "\"tasks\":0", "reports 0 tasks"),
             ("80,100,120", "", "'iteration': has 0 laps of 4 operations"),
             ("80", "1000000000000001", "'iteration': has a lap of 1000000000000001 ns, more"),

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 use std::{slice, thread};
 
 use anyhow::{Context as _, Error, bail, ensure};
+use harness::TaskKind;
 use harness::cpus;
 use harness::flags::name;
-use harness::limits::{Need, Refusal, admit, in_force};
+use harness::limits::{Kind, Need, Refusal, admit, in_force};
 use harness::record::{Measurement, Record};
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
@@ -57,6 +58,11 @@ impl<'a> Job<'a> {
             words.extend(["--cpus".to_owned(), cpu.to_string()]);
         }
         words
+    }
+
+    /// What the tasks are, if the program's table says so.
+    fn task_kind(&self) -> Option<TaskKind> {
+        self.binary.program.task_kind(self.case)
     }
 
     /// The CPU that the tasks share, if the case wants that and no flag names one.
@@ -142,10 +148,11 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     if let (Ok(record), true) = (&mut record, job.binary.program.server.is_some()) {
         record.program.clone_from(&job.case.program);
         record.parameters.remove("kind");
+        record.kind = job.task_kind();
     }
     let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let exit_code = ended.status.code();
-    let judged = judge(&ended, job.case, &record);
+    let judged = judge(&ended, job, &record);
     let outcome = match (&judged, ended.cause) {
         (Ok(()), _) => Outcome::Measured,
         (_, Cause::TimedOut) => Outcome::TimedOut,
@@ -165,13 +172,13 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     })
 }
 
-/// Checks the limits for a guest's tasks, if their kind is known; `--tasks`
-/// gives their number, per each of `--rings`.
+/// Checks the limits for a guest's tasks, if it is known what they need, which depends on their
+/// runtime; `--tasks` gives their number, per each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
-    let tasks = job.binary.program.tasks.zip(number(words, "--tasks"));
-    let Some((kind, tasks)) = tasks else { return Ok(()) };
+    let is_known = job.task_kind() == Some(TaskKind::Goroutine);
+    let Some(tasks) = number(words, "--tasks").filter(|_| is_known) else { return Ok(()) };
     let tasks = tasks.saturating_mul(number(words, "--rings").unwrap_or(1));
-    admit(&Need::new(kind, tasks), &in_force(&SystemFiles::live()))
+    admit(&Need::new(Kind::Goroutine, tasks), &in_force(&SystemFiles::live()))
 }
 
 /// Makes a guest start on the CPUs of its placement, and returns them.
@@ -196,12 +203,19 @@ pub fn without_place(word: &str) -> String {
     format!("{name}{file}")
 }
 
-/// Verifies that a record is of this case and complete, and does not contradict itself.
-fn verify(record: &Record, case: &Case) -> anyhow::Result<()> {
+/// Verifies that a record is of this job's case and complete, and does not contradict itself.
+fn verify(record: &Record, job: &Job) -> anyhow::Result<()> {
     let Record { program: found, iterations, parameters, measurements, .. } = record;
-    let (program, requested) = (&case.program, &*name(&case.placement));
+    let (program, requested) = (&job.case.program, &*name(&job.case.placement));
     ensure!(record.complete, "exited with 0, but its record is marked incomplete");
     ensure!(found == program, "is a record of '{found}', not of '{program}'");
+    if let (Some(found), Some(stated)) = (record.kind, job.task_kind()) {
+        let [found, stated] = [found, stated].map(|kind| name(&kind));
+        ensure!(
+            found == stated,
+            "reports tasks of the kind '{found}', but its table in suite.toml says '{stated}'"
+        );
+    }
     let placement = parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
     ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
     for measurement in measurements {
@@ -222,7 +236,7 @@ fn verify(record: &Record, case: &Case) -> anyhow::Result<()> {
             "'{name}': its mean over {operations} operations is {right} ns, not {figure}"
         );
     }
-    verify_cpus(record, case.placement)?;
+    verify_cpus(record, job.case.placement)?;
     if let Some(Measurement { count, .. }) = record.principal() {
         ensure!(count == iterations, "reports {count} samples, not {iterations}, its iterations");
     }
@@ -247,7 +261,7 @@ fn verify_cpus(record: &Record, placement: Placement) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Why it did not measure.
-fn judge(ended: &Ended, case: &Case, record: &anyhow::Result<Record>) -> anyhow::Result<()> {
+fn judge(ended: &Ended, job: &Job, record: &anyhow::Result<Record>) -> anyhow::Result<()> {
     let reason = match (ended.cause, record) {
         (Cause::TimedOut, _) => {
             let seconds = ended.duration.as_secs_f64();
@@ -256,7 +270,7 @@ fn judge(ended: &Ended, case: &Case, record: &anyhow::Result<Record>) -> anyhow:
         (Cause::Flooded, _) => {
             bail!("was killed: its standard output exceeded {} MiB", STDOUT_BOUND >> 20)
         }
-        (_, Ok(record)) if ended.status.success() => return verify(record, case),
+        (_, Ok(record)) if ended.status.success() => return verify(record, job),
         (_, Err(reason)) if ended.status.success() => bail!("{reason:#}"),
         (Cause::Stopped, _) => bail!("was interrupted together with the run"),
         (Cause::Itself, Ok(record)) => record.error.clone().or_else(|| ended.last_line()),

@@ -1,12 +1,14 @@
 //! The first screen as a picture to post: a finding as its title, and the rows of each block,
 //! cheapest first, with factors.
 
+use harness::TaskKind;
+
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::screen::machine;
 use super::svg::{END, START, class_of, cut, disc, file, group, line, mark, placed, text};
 use crate::judge::report::{Part, Report};
-use crate::judge::row::{Quantity, Row, TaskKind};
+use crate::judge::row::{Quantity, Row};
 
 /// The title without a finding, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";

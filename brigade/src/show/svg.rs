@@ -1,10 +1,10 @@
 //! Elements of SVG, and the colours of kinds of tasks. Horizontal positions are shares of the
 //! width, vertical ones pixels, so that a picture fills its space and its text keeps one size.
 
-use harness::terminal;
+use harness::{TaskKind, terminal};
 
 use super::page::NO_BREAK_SPACE;
-use crate::judge::row::{Row, TaskKind};
+use crate::judge::row::Row;
 
 /// The style of pictures, on a page and in a file.
 pub const STYLE: &str = include_str!("assets/plot.css");
@@ -22,13 +22,14 @@ pub struct Mark {
 }
 
 /// The marks of all kinds, the one for tasks of no kind last.
-pub const MARKS: [Mark; 6] = [
+pub const MARKS: [Mark; 7] = [
     Mark { kind: TaskKind::Thread, class: "k-thread", name: "thread" },
     Mark { kind: TaskKind::AsyncTask, class: "k-async", name: "async task" },
+    Mark { kind: TaskKind::EventLoop, class: "k-loop", name: "event loop" },
     Mark { kind: TaskKind::Coroutine, class: "k-coroutine", name: "coroutine" },
     Mark { kind: TaskKind::Goroutine, class: "k-goroutine", name: "goroutine" },
     Mark { kind: TaskKind::Process, class: "k-process", name: "process" },
-    Mark { kind: TaskKind::Alone, class: "k-alone", name: "no switch" },
+    Mark { kind: TaskKind::None, class: "k-alone", name: "no switch" },
 ];
 
 /// The mark of a kind; without one, the mark of no switch.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+mod older;
 pub mod results;
 
 /// The recorded machines.

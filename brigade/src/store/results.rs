@@ -13,6 +13,8 @@ use libc::{O_NOFOLLOW, O_NONBLOCK, c_int};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::older::task_kind_of_older;
+
 /// The description of the run.
 pub const RUN: &str = "run.json";
 
@@ -502,7 +504,10 @@ fn bytes(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 fn invocation(line: &[u8]) -> anyhow::Result<Invocation> {
-    let invocation: Invocation = parsed(line)?;
+    let mut invocation: Invocation = parsed(line)?;
+    if let Some(record) = &mut invocation.record {
+        record.kind = record.kind.or_else(|| task_kind_of_older(record));
+    }
     let is_whole = invocation.record.is_some() || invocation.outcome != Outcome::Measured;
     ensure!(is_whole, "it is marked as measured, but has no record");
     Ok(invocation)

@@ -127,6 +127,7 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         let wrong: Vec<_> = validator.iter_errors(&laps).map(|error| error.to_string()).collect();
         assert!(wrong.is_empty(), "{name} {flags:?}: {wrong:?}");
         assert_eq!(laps["program"], name);
+        assert!(tasks_of(name).contains(&laps["kind"].to_string()), "{name}: {}", laps["kind"]);
         let laps_ns = laps["measurements"][0]["laps_ns"].as_array().map(Vec::len);
         let iters = flags.iter().skip_while(|flag| **flag != "--iters").nth(1);
         if let Some(iters) = iters.and_then(|iters| iters.parse().ok()) {
@@ -202,11 +203,25 @@ fn a_terminated_guest_ends_at_once() {
 }
 
 /// A script's laps: one, with one operation.
-const LAPS: &str = "echo '{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"fake\",\
-                    \"tasks\":1,\"measurements\":[{\"name\":\"create\",\
+const LAPS: &str = "echo '{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"fake\",\
+                    \"kind\":\"goroutine\",\"tasks\":1,\"measurements\":[{\"name\":\"create\",\
                     \"operation\":\"hop\",\"operations\":1,\"laps_ns\":[7]}]}'";
 const ON: &str = "echo measuring; read -r line";
 const OFF: &str = "echo measured; read -r line";
+
+/// What the table of a guest in `suite.toml` says of its tasks; a script's are goroutines.
+fn tasks_of(program: &str) -> String {
+    let suite = fs::read_to_string(root().join("suite.toml")).expect("the suite");
+    let suite: toml::Table = suite.parse().expect("TOML");
+    let Some(table) = suite["programs"].get(program) else {
+        return "tasks = 'goroutine'".to_owned();
+    };
+    let lines = ["tasks", "tasks_with"].into_iter().filter_map(|key| {
+        let value = table.get(key)?;
+        Some(format!("{key} = {value}"))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
 
 /// The only invocation of a run of these words with these flags.
 fn invocation_of(bench: &Bench, program: &str, words: &[String], flags: &[&str]) -> Value {
@@ -214,9 +229,10 @@ fn invocation_of(bench: &Bench, program: &str, words: &[String], flags: &[&str])
     let manifest = format!(
         "flags = '--iters 300 --warmups 20'\nrules = [{{ words = ''{} }}]\n\
          [programs.{program}]\nform = 'laps'\npath = '{file}'\ninterpreter = {interpreter:?}\n\
-         tasks = 'goroutine'\n\
+         {}\n\
          [[group]]\nname = 'g'\nquestion = 'What?'\ncases = ['{program} {}']\n",
         bench.case_keys,
+        tasks_of(program),
         flags.join(" ")
     );
     let ended = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
@@ -323,6 +339,16 @@ fn a_guest_that_breaks_the_protocol_fails_with_the_reason() {
         (format!("{ON}; {OFF}; {OFF}; {LAPS}"), "failed", "printed `measured` twice"),
         ("printf 'measuring\\nmeasured\\n'".to_owned(), "failed", "did not wait for a line"),
         (format!("{ON}; {OFF}"), "failed", "printed no laps"),
+        (
+            format!("{ON}; {OFF}; {}", LAPS.replace("goroutine", "thread")),
+            "failed",
+            "the kind 'thread'",
+        ),
+        (
+            format!("{ON}; {OFF}; {}", LAPS.replace("kind", "sort")),
+            "failed",
+            "missing field `kind`",
+        ),
         (format!("{ON}; {OFF}; {LAPS}; echo more"), "failed", "printed more after its laps"),
         ("printf 'a\\033[31mb\\n'".to_owned(), "failed", "which is neither a mark nor laps"),
         (format!("{ON}; {OFF}; echo '{{'"), "failed", "reading its laps: EOF while parsing"),

@@ -18,7 +18,7 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("show", &["judge"]),
     ("judge", &["exit", "manifest", "store"]),
     ("store", &["exit"]),
-    ("manifest", &["exit"]),
+    ("manifest", &["exit", "programs"]),
 ];
 
 /// A module by its path from the root of its crate: `judge::report`.
@@ -267,6 +267,22 @@ fn every_program_of_the_suite_is_contained() {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_brigade"), &link).unwrap();
     let help = Ended::from(contract::command(link).arg("--help").output().unwrap()).stdout;
     assert!(help.contains("Usage: thread-brigade [OPTIONS]"), "{help}");
+}
+
+#[test]
+fn a_case_is_explained_with_the_kind_of_its_tasks() {
+    let bench = Bench::new(&[], "");
+    for (case, kind) in [
+        ("event-loop-brigade --loop epoll-edge", "event-loop"),
+        ("thread-switch --via spin --placement spread", "thread"),
+        ("python-tasks creation --kind thread --tasks 1000", "thread"),
+        ("python-tasks wake --greedy 1 --greedy-for 10", "async-task"),
+        ("goroutine-server --placement same-cpu", "goroutine"),
+    ] {
+        let ended = alone(&bench, &["list", case]);
+        let line = format!("kind:     {kind}");
+        assert!(ended.stdout.lines().any(|shown| shown == line), "{case}: {ended:?}");
+    }
 }
 
 /// The suite, the guests' sources and a folder for results are available without a repository.
