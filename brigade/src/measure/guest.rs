@@ -184,7 +184,8 @@ pub struct Laps {
     /// The program's name in `suite.toml`.
     pub program: String,
     /// The program's version.
-    pub version: Option<String>,
+    #[serde(default = "unknown")]
+    pub version: String,
     /// The version of the language's runtime; a parameter of the record.
     pub runtime: Option<String>,
     /// The values of flags, by their long names with underscores.
@@ -194,13 +195,15 @@ pub struct Laps {
     pub kind: TaskKind,
     /// Number of tasks, from 1.
     pub tasks: u64,
-    /// Number of tokens in flight at once; by default 1.
-    pub tokens: Option<u64>,
+    /// Number of tokens in flight at once.
+    #[serde(default = "one")]
+    pub tokens: u64,
     /// Laps run and discarded before the first measured one.
     #[serde(default)]
     pub warmups: u64,
-    /// Why measuring stopped; by default `iterations`.
-    pub ended_by: Option<Ending>,
+    /// Why measuring stopped.
+    #[serde(default)]
+    pub ended_by: Ending,
     /// The error, if there was one.
     pub error: Option<String>,
     /// The measurements; the first is the principal one, whose laps lie between
@@ -236,10 +239,23 @@ pub struct Lapped {
     pub operation: String,
     /// Operations in one lap, from 1.
     pub operations: u64,
-    /// Whether a lap covers all tasks, so that a figure per task makes sense; by default true.
-    pub covers_all_tasks: Option<bool>,
+    /// Whether a lap covers all tasks, so that a figure per task makes sense.
+    #[serde(default = "yes")]
+    pub covers_all_tasks: bool,
     /// How long each lap took, in nanoseconds.
     pub laps_ns: Vec<u64>,
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Laps {
@@ -268,19 +284,18 @@ impl Laps {
         parameters.insert("placement".to_owned(), flags::name(&placement).into());
         parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
         let expected = self.expected_switches_per_operation;
-        let ended_by = self.ended_by.unwrap_or(Ending::Iterations);
         Ok(Record {
             schema_version: SCHEMA_VERSION.to_owned(),
             program: self.program,
-            version: self.version.unwrap_or_else(|| "unknown".to_owned()),
+            version: self.version,
             parameters,
             kind: Some(self.kind),
             tasks: self.tasks,
-            tokens: self.tokens.unwrap_or(1),
+            tokens: self.tokens,
             iterations: principal.count,
             warmups: self.warmups,
-            complete: matches!(ended_by, Ending::Iterations | Ending::MaxTime),
-            ended_by,
+            complete: matches!(self.ended_by, Ending::Iterations | Ending::MaxTime),
+            ended_by: self.ended_by,
             error: self.error,
             affinity,
             cpus: span.and_then(|span| span.cpus.clone()),
@@ -334,7 +349,7 @@ impl Lapped {
             name: "",
             operation: "",
             operations: *operations,
-            covers_tasks: covers_all_tasks.unwrap_or(true),
+            covers_tasks: *covers_all_tasks,
         });
         laps_ns.iter().for_each(|&lap| samples.add(lap));
         match samples.measurement(tasks) {
@@ -438,6 +453,20 @@ mod tests {
             match Guest::new(Policy::Free, vec![0]).record(&output) {
                 Ok(record) => prop_assert!(record.tasks > 0),
                 Err(reason) => prop_assert!(!reason.to_string().is_empty()),
+            }
+        }
+
+        #[test]
+        fn any_laps_become_a_sound_record_or_none(
+            laps in prop::collection::vec(0..=LONGEST_LAP_NS + 1, 0..9),
+            (tasks, operations) in (any::<u64>(), any::<u64>()),
+        ) {
+            let laps = LAPS.replace("80,100,120", &format!("{laps:?}").replace(['[', ']'], ""))
+                .replace("\"tasks\":3", &format!("\"tasks\":{tasks}"))
+                .replace("\"operations\":4", &format!("\"operations\":{operations}"));
+            if let Ok(record) = record(&laps, None) {
+                let text = serde_json::to_string(&record).unwrap();
+                prop_assert_eq!(Record::parse(&text).unwrap(), record);
             }
         }
     }
