@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use csv::Writer;
 use harness::terminal;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::page::{Block, NO_BREAK_SPACE};
 use super::report::{made, page};
 use crate::judge::report::Report;
-use crate::judge::row::Process;
+use crate::judge::row::{ProcessOutcome, Quantity};
 
 /// The report as a page; it names no path.
 pub fn markdown(report: &Report) -> String {
@@ -61,8 +62,34 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// The columns of CSV.
-const COLUMNS: &str = "run,host,case,program,parameters,measurement,unit,round,outcome,value";
+/// A line of CSV: the figure of one process, or its outcome if it has none.
+#[derive(Serialize)]
+struct CsvLine<'a> {
+    run: Cow<'a, str>,
+    host: Cow<'a, str>,
+    case: Cow<'a, str>,
+    program: Cow<'a, str>,
+    parameters: String,
+    measurement: Cow<'a, str>,
+    unit: Quantity,
+    round: u32,
+    outcome: ProcessOutcome,
+    value: Option<f64>,
+}
+
+/// The names of the fields, which the first line writes otherwise.
+const COLUMNS: [&str; 10] = [
+    "run",
+    "host",
+    "case",
+    "program",
+    "parameters",
+    "measurement",
+    "unit",
+    "round",
+    "outcome",
+    "value",
+];
 
 /// The report as CSV, with one line per row and process.
 ///
@@ -70,17 +97,26 @@ const COLUMNS: &str = "run,host,case,program,parameters,measurement,unit,round,o
 /// Never: it is written to memory.
 pub fn csv(report: &Report) -> anyhow::Result<String> {
     let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record(COLUMNS.split(','))?;
+    let mut is_empty = true;
     for row in report.groups.iter().flat_map(|group| &group.rows) {
-        let parameters = Value::from_iter(row.parameters.clone()).to_string();
-        let case = (
-            [&report.run.name, &report.run.label, &row.case, &row.program].map(|text| cell(text)),
-            &parameters,
-            cell(&row.measurement),
-        );
-        for Process { round, outcome, value, .. } in &row.processes {
-            writer.serialize((&case, row.unit, round, outcome, value))?;
+        for process in &row.processes {
+            is_empty = false;
+            writer.serialize(CsvLine {
+                run: cell(&report.run.name),
+                host: cell(&report.run.label),
+                case: cell(&row.case),
+                program: cell(&row.program),
+                parameters: Value::from_iter(row.parameters.clone()).to_string(),
+                measurement: cell(&row.measurement),
+                unit: row.unit,
+                round: process.round,
+                outcome: process.outcome,
+                value: process.value,
+            })?;
         }
+    }
+    if is_empty {
+        writer.write_record(COLUMNS)?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }
@@ -96,6 +132,15 @@ fn cell(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_report_without_lines_has_the_same_columns() {
+        let report = fixtures::report();
+        let columns = |report| csv(report).unwrap().lines().next().unwrap().to_owned();
+        let empty = Report { groups: Vec::new(), ..report.clone() };
+        assert_eq!(columns(&report), columns(&empty));
+    }
 
     #[test]
     fn markup_in_names_is_escaped() {
