@@ -384,6 +384,8 @@ fn unknown(what: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use harness::flags::name;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
 
     use super::*;
 
@@ -416,6 +418,25 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
     fn suite() -> Manifest {
         Manifest::load(Some(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FILE_NAME)))
             .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_manifest_is_reported_with_its_line(
+            place in any::<Index>(),
+            length in 0_usize..12,
+            piece in "|\\[|\\]|=|-1|''|\"|\n|#|\\{|b|,",
+        ) {
+            let mut text = GOOD.to_owned();
+            let at = place.index(text.len());
+            let end = text.len().min(at + length);
+            text.replace_range(at..end, &piece);
+            if let Err(error) = Manifest::parse(&text) {
+                let line = error.split(':').nth(1).and_then(|line| line.parse::<usize>().ok());
+                prop_assert!(line.is_none_or(|line| line <= text.lines().count() + 1), "{}", error);
+                prop_assert!(error.starts_with(':') && !error.contains('\n'), "{}", error);
+            }
+        }
     }
 
     #[test]
