@@ -407,6 +407,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_first_stop_gives_time_and_the_second_does_not() {
+        let mut sleep = Command::new("sleep");
+        let hour = Some(Duration::from_secs(3600));
+        let mut running = Running::start(sleep.arg("infinity"), hour).unwrap();
+        running.end_if_due(1);
+        assert_eq!(running.cause, Cause::Stopped);
+        let deadline = running.deadline;
+        running.end_if_due(1);
+        assert_eq!(running.deadline, deadline, "the time is given once");
+        running.end_if_due(2);
+        assert_eq!(running.deadline, None, "no time is left");
+        let ended = running.finish().unwrap();
+        assert_eq!((ended.cause, ended.status.code()), (Cause::Stopped, None));
+    }
+
+    #[test]
     fn a_tool_answers_or_is_killed() {
         let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
         let ask = |script| ask(&words(script), Path::new("/"), Duration::from_millis(300));
