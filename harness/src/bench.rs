@@ -7,9 +7,10 @@
 use std::io::{self, Write as _};
 use std::process::{self, Stdio};
 use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use nix::unistd::Pid;
 
 use crate::clock;
 use crate::counters::Counters;
@@ -17,6 +18,7 @@ use crate::flags::Flags;
 use crate::laps::{Laps, Purpose};
 use crate::limits::Kind;
 use crate::placement::Placement;
+use crate::process_stat::{has_ended, kill_family};
 use crate::progress::Progress;
 use crate::samples::Measured;
 use crate::spec::Spec;
@@ -24,6 +26,9 @@ use crate::state::{Findings, Shared};
 use crate::station::{Equipment, Shape, Station, WorkingSet};
 use crate::task_kind::TaskKind;
 use crate::trace::Tracer;
+
+/// How long `--command` may go on after an interruption, which it may have got, too.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Measures laps for a program. Clones share one state.
 #[derive(Clone, Debug)]
@@ -140,7 +145,7 @@ impl Bench {
     }
 
     /// Runs `--command` with `sh -c` while the tasks are alive, but not after an interruption; with
-    /// `{pid}` replaced by this process's id.
+    /// `{pid}` replaced by this process's id. An interruption ends it, too.
     ///
     /// # Errors
     /// If the command cannot run or fails.
@@ -156,8 +161,16 @@ impl Bench {
         let output = if self.flags().json { io::stderr().into() } else { Stdio::inherit() };
         let mut command = process::Command::new("sh");
         command.args(["-c", &line]).stdin(Stdio::null()).stdout(output);
-        let status = command.status();
-        let status = status.with_context(|| format!("--command: starting sh for '{line}'"))?;
+        let started = command.spawn();
+        let mut child = started.with_context(|| format!("--command: starting sh for '{line}'"))?;
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let mut since = None;
+        let is_enough =
+            || self.is_interrupted() && since.get_or_insert_with(Instant::now).elapsed() >= GRACE;
+        if !has_ended(pid, is_enough).context("--command: waiting for its end")? {
+            kill_family(pid);
+        }
+        let status = child.wait().context("--command: waiting for its end")?;
         ensure!(status.success(), "--command '{line}' failed: {status}");
         Ok(())
     }

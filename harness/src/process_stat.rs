@@ -1,13 +1,14 @@
-//! A process's or thread's `stat` file, and its end.
+//! A process's or thread's `stat` file, its children, and its end.
 
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{fs, io};
+use std::time::Duration;
+use std::{fs, io, thread};
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 use crate::system_files::SystemFiles;
@@ -22,6 +23,58 @@ pub fn reap(child: Pid) -> nix::Result<WaitStatus> {
             Err(Errno::EINTR) => {}
             status => return status,
         }
+    }
+}
+
+/// The first pause and the longest one between looks whether a child has ended.
+const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+
+/// Waits until a child has ended, or until `is_enough`, and returns whether it has. It is left to
+/// be reaped.
+///
+/// # Errors
+/// The kernel's, if it is no child of this process.
+pub fn has_ended(child: Pid, mut is_enough: impl FnMut() -> bool) -> nix::Result<bool> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    let [mut pause, longest] = PAUSES;
+    loop {
+        if waitid(Id::Pid(child), flags)? != WaitStatus::StillAlive {
+            return Ok(true);
+        }
+        if is_enough() {
+            return Ok(false);
+        }
+        thread::sleep(pause);
+        pause = longest.min(2 * pause);
+    }
+}
+
+/// A process's unreaped children.
+pub fn children_of(pid: u32) -> Vec<u32> {
+    let (files, folder) = (SystemFiles::live(), format!("proc/{pid}/task"));
+    let threads = files.names(&folder).into_iter();
+    let started = threads.filter_map(|tid| files.text(&format!("{folder}/{tid}/children")));
+    let numbers = |text: String| text.split_whitespace().map(str::parse).collect::<Vec<_>>();
+    started.flat_map(numbers).flatten().collect()
+}
+
+/// A process and its descendants; those of an ended one are no longer known.
+pub fn family_of(pid: u32) -> Vec<u32> {
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = family.get(next) {
+        family.extend(children_of(*pid));
+        next += 1;
+    }
+    family
+}
+
+/// Kills a child and its descendants, as a script without `exec` has. The child is left to be
+/// reaped.
+pub fn kill_family(child: Pid) {
+    for pid in family_of(child.as_raw().unsigned_abs()) {
+        // It may have ended.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
     }
 }
 

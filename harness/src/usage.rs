@@ -57,15 +57,6 @@ impl Start {
     }
 }
 
-/// A process's unreaped children.
-pub fn children_of(pid: u32) -> Vec<u32> {
-    let (files, folder) = (SystemFiles::live(), format!("proc/{pid}/task"));
-    let threads = files.names(&folder).into_iter();
-    let started = threads.filter_map(|tid| files.text(&format!("{folder}/{tid}/children")));
-    let numbers = |text: String| text.split_whitespace().map(str::parse).collect::<Vec<_>>();
-    started.flat_map(numbers).flatten().collect()
-}
-
 /// Usage in a span of time.
 #[derive(Clone, Debug, Default)]
 pub struct Span {

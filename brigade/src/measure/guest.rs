@@ -15,12 +15,13 @@ use harness::cpus;
 use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
+use harness::process_stat::children_of;
 use harness::record::{
     Ending, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept, WorkRecord, parsed,
 };
 use harness::samples::{Measured, Samples};
 use harness::system_files::SystemFiles;
-use harness::usage::{Span, Start, children_of};
+use harness::usage::{Span, Start};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
