@@ -2,6 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::os::unix::process::parent_id;
 
 use harness::flags::description;
@@ -58,4 +62,42 @@ pub fn fits_here(kind: Kind, tasks: u64) -> bool {
         skip(&format!("{tasks} {}", description(&kind)), &format!("only {fit} fit here"));
     }
     fit == tasks
+}
+
+/// A new connection to the socket, of TCP on 127.0.0.1 or abstract, on which a child of a process
+/// listens, as any process of the machine may open it; `None` if none listens.
+pub fn visit(pid: i32) -> Option<File> {
+    let sockets: Vec<String> = children(pid).into_iter().flat_map(sockets_of).collect();
+    let is_ours =
+        |inode: Option<&&str>| inode.is_some_and(|inode| sockets.contains(&inode.to_string()));
+    let lines = |path| fs::read_to_string(path).unwrap_or_default();
+    for line in lines("/proc/net/tcp").lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // In state 10, sockets listen.
+        if is_ours(fields.get(9)) && fields[3] == "0A" {
+            let port = u16::from_str_radix(fields[1].split_once(':')?.1, 16).ok()?;
+            return Some(
+                OwnedFd::from(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?).into(),
+            );
+        }
+    }
+    for line in lines("/proc/net/unix").lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Of flags, a listening socket has the one of those that accept connections.
+        if is_ours(fields.get(6)) && fields[3] == "00010000" {
+            let address = SocketAddr::from_abstract_name(fields.get(7)?.strip_prefix('@')?).ok()?;
+            return Some(OwnedFd::from(UnixStream::connect_addr(&address).ok()?).into());
+        }
+    }
+    None
+}
+
+/// The inodes of a process's sockets.
+fn sockets_of(pid: i32) -> Vec<String> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+    };
+    links.filter_map(inode).collect()
 }

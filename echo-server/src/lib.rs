@@ -24,12 +24,11 @@
 //! rest, and serves nobody meanwhile.
 
 mod load;
+mod peers;
 mod server;
 mod tasks;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -51,12 +50,11 @@ use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, cloc
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{
-    self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt,
-};
+use rustix::net;
 use rustix::process::{PidfdFlags, pidfd_open};
 
-use crate::load::Load;
+use crate::load::{Load, Route};
+use crate::peers::{announcements, bound};
 use crate::server::Server;
 
 /// Requests in an iteration of a closed loop.
@@ -67,6 +65,9 @@ const LONGEST_MESSAGE: i64 = 16 << 10;
 
 /// Connections of the server with which the one of all is compared, for memory per connection.
 const FEW: usize = 64;
+
+/// Connections that may wait to be accepted: strangers', too.
+const BACKLOG: i32 = 128;
 
 /// Requests under way by default.
 const BUSY: u32 = 10;
@@ -246,12 +247,15 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let mut order: Vec<usize> = (0..connections).collect();
     fastrand::Rng::with_seed(0).shuffle(&mut order);
     order.truncate(flags.use_of(bench.tasks() as u32)?.0);
-    let (listener, address) = listen(flags.channel).context("listening")?;
+    let (listener, address) = bound(flags.channel).context("opening the listening socket")?;
+    net::listen(&listener, BACKLOG).context("listening")?;
+    let (announcer, announced) = announcements().context("opening a pipe")?;
     let cpus = &*bench.placement().cpus;
     let polls = bench.placement().policy == Policy::Spread;
     let (of_server, own) = if polls { cpus.split_at(cpus.len() - 1) } else { (cpus, cpus) };
     let server = Server {
         listener,
+        announced,
         connections,
         workers: flags.workers.map_or(of_server.len(), |count| count as usize),
         stack_size: flags.stack.stack_size,
@@ -262,7 +266,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     };
     let (bytes, waited) = (server.bytes, server.waited);
     cpus::confine(of_server).context("placing the server")?;
-    // In both cases this process's copy of the listening socket is closed.
+    // In both cases this process's copies of the server's descriptors are closed.
     let child = match &flags.server {
         None => spawn(|| Box::leak(Box::new(server)).run(flags.kind)),
         Some(line) => execute(line, server, flags),
@@ -270,7 +274,8 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let child = child.map_err(to_create("the server"))?;
     let measured = cpus::confine(own).context("placing the load").and_then(|()| {
         let numbers = bench.tasks_to_create().take(connections);
-        let mut load = Load::connect(&address, numbers, bytes, polls)?;
+        let route = Route { channel: flags.channel, address, announcer };
+        let mut load = Load::connect(&route, numbers, bytes, polls)?;
         if bench.is_interrupted() {
             return Ok(());
         }
@@ -305,9 +310,13 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     command.args(words).stdin(server.listener).stdout(io::stderr());
     // An interruption from the terminal is for the load only.
     command.process_group(0);
-    let parent = getpid();
+    let (parent, announced) = (getpid(), server.announced);
+    let prepare = move || {
+        die_with(parent)?;
+        announced.pass_on()
+    };
     // SAFETY: it makes system calls, and neither allocates nor locks.
-    let child = unsafe { command.pre_exec(move || die_with(parent)) }.spawn()?;
+    let child = unsafe { command.pre_exec(prepare) }.spawn()?;
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
@@ -335,29 +344,6 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
         }
         ended => ended.map_err(|error| anyhow!("the server {error}")),
     }
-}
-
-/// Listens at an unused address.
-fn listen(channel: Channel) -> rustix::io::Result<(OwnedFd, SocketAddrAny)> {
-    let address: SocketAddrAny = match channel {
-        Channel::Tcp => SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into(),
-        Channel::Unix => SocketAddrUnix::new_unnamed().into(),
-    };
-    let listener = socket(&address)?;
-    net::bind(&listener, &address)?;
-    net::listen(&listener, 1)?;
-    let address = net::getsockname(&listener)?;
-    Ok((listener, address))
-}
-
-/// A socket for this address. What a listening one accepts inherits its options.
-fn socket(address: &SocketAddrAny) -> rustix::io::Result<OwnedFd> {
-    let family = address.address_family();
-    let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    if family == AddressFamily::INET {
-        sockopt::set_tcp_nodelay(&socket, true)?;
-    }
-    Ok(socket)
 }
 
 /// Runs all rounds.

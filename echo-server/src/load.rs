@@ -19,12 +19,20 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SocketAddrAny, connect};
 
-use crate::{REQUESTS, socket};
+use crate::peers::{Announcer, bound};
+use crate::{Channel, REQUESTS};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 256;
 
 const _: () = assert!(MOST_EVENTS as u64 <= REQUESTS, "an iteration ends at most once a wait");
+
+/// Where the server listens, and how it learns which connections are the load's.
+pub struct Route {
+    pub channel: Channel,
+    pub address: SocketAddrAny,
+    pub announcer: Announcer,
+}
 
 /// One side of a connection.
 struct Connection {
@@ -59,7 +67,7 @@ pub struct Load {
 impl Load {
     /// Opens connections. None is used yet.
     pub fn connect(
-        address: &SocketAddrAny,
+        route: &Route,
         numbers: impl Iterator<Item = usize>,
         bytes: usize,
         polls: bool,
@@ -80,10 +88,11 @@ impl Load {
         };
         for number in numbers {
             let open = || -> io::Result<TcpStream> {
-                let socket = socket(address)?;
+                let (socket, own) = bound(route.channel)?;
                 // Closing resets it: otherwise the kernel would keep its port for a minute.
                 set_socket_linger(&socket, Some(Duration::ZERO))?;
-                connect(&socket, address)?;
+                route.announcer.announce(&own)?;
+                connect(&socket, &route.address)?;
                 let data = EventData::new_u64(number as u64);
                 epoll::add(&load.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
                 Ok(socket.into())

@@ -18,14 +18,15 @@ use io_uring::{IoUring, opcode};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::retry_on_intr;
-use rustix::net::{SocketFlags, accept_with};
 
+use crate::peers::Announced;
 use crate::{Kind, tasks};
 
-/// What a server has: its listening socket, the number of connections, and a request's needs. All
+/// What a server has: its listening socket, what the load announces, the number of connections, and a request's needs. All
 /// its tasks share it.
 pub struct Server {
     pub listener: OwnedFd,
+    pub announced: Announced,
     pub connections: usize,
     pub workers: usize,
     pub stack_size: usize,
@@ -100,13 +101,11 @@ impl Server {
     /// of TCP, which makes the same system calls.
     pub fn start<T>(&self, start: impl Fn(TcpStream) -> io::Result<T>) -> io::Result<Vec<T>> {
         let mut message = vec![0; self.bytes];
-        let next = |_| {
-            let socket = retry_on_intr(|| accept_with(&self.listener, SocketFlags::CLOEXEC))?;
+        self.announced.accept_all(&self.listener, self.connections, |socket| {
             let connection = TcpStream::from(socket);
             self.echo(&connection, &mut message)?;
             start(connection)
-        };
-        (0..self.connections).map(next).collect()
+        })
     }
 
     /// A thread per connection.

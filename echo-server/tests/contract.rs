@@ -1,8 +1,10 @@
 //! Tests the program from outside: flags in, record out.
 
+use std::io::Write as _;
+
 use contract::ending::measuring;
 use contract::invocation::eventually;
-use contract::machine::{children, stat};
+use contract::machine::{children, stat, visit};
 use contract::{Measurement, Program};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -108,6 +110,31 @@ fn a_killed_server_ends_the_run_and_nothing_is_left() {
         assert!(ended.code == Some(1) && ended.stderr.contains("server"), "{ended:?}");
         let is_alive = |pid: &i32| stat(*pid).is_some_and(|stat| stat.state != 'Z');
         eventually("its processes have ended", || !tasks.iter().any(is_alive));
+    }
+}
+
+/// During the set-up, others connect to the server, and keep silent or send what a request could be.
+#[test]
+fn connections_of_strangers_are_not_served() {
+    const STRANGERS: usize = 4;
+    for kind in ["thread", "epoll", "tokio"] {
+        for channel in ["--channel=tcp", "--channel=unix"] {
+            let flags = ["--tasks=600", "--iters=2", "--warmups=1", "--json", channel];
+            let mut strangers = Vec::new();
+            // Until one was early enough.
+            while strangers.is_empty() {
+                let running = PROGRAM.with(&flags).and(&["--kind", kind]).start();
+                let has_ended = || stat(running.pid()).is_none_or(|stat| stat.state == 'Z');
+                while strangers.len() < STRANGERS && !has_ended() {
+                    let Some(mut stranger) = visit(running.pid()) else { continue };
+                    if strangers.len() % 2 == 0 {
+                        let _ = stranger.write_all(&[0; 64]);
+                    }
+                    strangers.push(stranger);
+                }
+                assert!(running.end().succeeded().record().complete, "{kind} {channel}");
+            }
+        }
     }
 }
 

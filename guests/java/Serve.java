@@ -1,3 +1,7 @@
+import java.io.BufferedReader;
+import java.io.EOFException;
+import java.io.FileReader;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
@@ -8,7 +12,8 @@ import java.util.Map;
 
 /**
  * A server for brigade's echo-server: a virtual thread for each connection to the socket that is its
- * standard input. It prints nothing, and ends when all connections have.
+ * standard input, from the addresses that descriptor 3 announces. It prints nothing, and ends when
+ * all connections have.
  */
 final class Serve {
     static void run(String[] arguments) throws Exception {
@@ -20,11 +25,25 @@ final class Serve {
         System.setProperty("jdk.virtualThreadScheduler.maxPoolSize", flags.get("--workers"));
         var listener = (ServerSocketChannel) System.inheritedChannel();
         List<Thread> threads = new ArrayList<>();
-        for (int left = Integer.parseInt(flags.get("--tasks")); left > 0; left--) {
-            SocketChannel connection = listener.accept();
-            threads.add(Thread.startVirtualThread(() -> Brigade.unless(() -> echo(connection, bytes, work))));
+        try (listener; var announced = new BufferedReader(new FileReader("/dev/fd/3"))) {
+            for (int left = Integer.parseInt(flags.get("--tasks")); left > 0; left--) {
+                SocketChannel connection = accept(listener, announced.readLine());
+                threads.add(Thread.startVirtualThread(() -> Brigade.unless(() -> echo(connection, bytes, work))));
+            }
         }
         for (Thread thread : threads) thread.join();
+    }
+
+    /** The next connection from this address. Others are closed: any process may connect. */
+    private static SocketChannel accept(ServerSocketChannel listener, String announced) throws Exception {
+        if (announced == null) throw new EOFException("descriptor 3 announces no connection");
+        while (true) {
+            SocketChannel connection = listener.accept();
+            var peer = (InetSocketAddress) connection.getRemoteAddress();
+            String address = peer.getAddress().getHostAddress() + ":" + peer.getPort();
+            if (address.equals(announced)) return connection;
+            connection.close();
+        }
     }
 
     /** A message that begins with 0 sets the connection up, and has no work. */

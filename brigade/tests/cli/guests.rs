@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
+use contract::machine;
 use harness::cpus;
 use harness::record::{Ending, Record};
 use nix::sys::signal::{Signal, kill};
@@ -83,6 +84,32 @@ fn process(words: &[String], flags: &[&str]) -> Command {
     let mut command = contract::command(&words[0]);
     command.args(&words[1..]).args(flags).stdin(Stdio::null());
     command
+}
+
+/// During the set-up, others connect to the server.
+#[test]
+fn a_server_in_another_language_serves_only_its_load() {
+    for name in [GO, JAVA] {
+        let Some(words) = guest(name) else { continue };
+        let server = format!("{} serve", words.join(" "));
+        let mut strangers = Vec::new();
+        // Until one was early enough.
+        while strangers.is_empty() {
+            let flags = ["echo-server", "--tasks=600", "--iters=2", "--json", "--server", &server];
+            let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+            brigade.args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let running = brigade.spawn().expect("start brigade");
+            let pid = running.id().cast_signed();
+            let has_ended = || machine::stat(pid).is_none_or(|stat| stat.state == 'Z');
+            while strangers.len() < 4 && !has_ended() {
+                strangers.extend(machine::visit(pid));
+            }
+            let ended = Ended::from(running.wait_with_output().expect("wait for brigade"));
+            assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
+            let record = Record::parse(&ended.stdout).expect("a record");
+            assert!(record.complete && record.serving.is_some(), "{name}: {record:?}");
+        }
+    }
 }
 
 #[test]
