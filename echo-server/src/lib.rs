@@ -26,12 +26,14 @@
 mod load;
 mod peers;
 mod server;
+mod silence;
 mod tasks;
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use clap::value_parser;
@@ -40,22 +42,21 @@ use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
 use harness::limits::{self, Need, Resource};
 use harness::placement::Policy;
-use harness::process_stat::{children_of, die_with, spawn};
+use harness::process_stat::{die_with, family_of, has_ended, kill_family, spawn};
 use harness::record::Serving;
 use harness::rounds::Lateness;
 use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Pid, getpid};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net;
-use rustix::process::{PidfdFlags, pidfd_open};
 
 use crate::load::{Load, Route};
 use crate::peers::{announcements, bound};
 use crate::server::Server;
+use crate::silence::Silence;
 
 /// Requests in an iteration of a closed loop.
 const REQUESTS: u64 = 256;
@@ -273,16 +274,17 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     };
     let child = child.map_err(to_create("the server"))?;
     let measured = cpus::confine(own).context("placing the load").and_then(|()| {
-        let numbers = bench.tasks_to_create().take(connections);
+        let process = child.as_raw().unsigned_abs();
         let route = Route { channel: flags.channel, address, announcer };
-        let mut load = Load::connect(&route, numbers, bytes, polls)?;
+        let mut load = Load::new(route, bytes, polls, Silence::of(process, bench)?)?;
+        let mut numbers = bench.tasks_to_create().take(connections);
+        numbers.try_for_each(|number| load.connect(number))?;
+        // What opened a connection has answered its first message, and its task answers this one.
+        (0..connections).try_for_each(|number| load.set_up(number))?;
         if bench.is_interrupted() {
             return Ok(());
         }
-        // What opened a connection has answered its first message, and its task answers this one.
-        (0..connections).try_for_each(|number| load.set_up(number))?;
-        let process = child.as_raw().unsigned_abs();
-        let processes = [vec![process], children_of(process)].concat();
+        let processes = family_of(process);
         bench.findings().ledger.push(memory::with_tasks(connections as u64, &processes));
         if connections < bench.tasks() {
             return Ok(());
@@ -299,7 +301,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     }
 }
 
-/// Starts the command of a server.
+/// Starts the command of a server, in the process group of this program, so that it ends with it.
 fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     let line = format!(
         "{line} --tasks {} --message {} --work {} --workers {}",
@@ -308,11 +310,12 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(server.listener).stdout(io::stderr());
-    // An interruption from the terminal is for the load only.
-    command.process_group(0);
     let (parent, announced) = (getpid(), server.announced);
     let prepare = move || {
         die_with(parent)?;
+        // An interruption of the group is for the load only.
+        // SAFETY: ignoring a signal runs no code of this process.
+        unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }?;
         announced.pass_on()
     };
     // SAFETY: it makes system calls, and neither allocates nor locks.
@@ -320,21 +323,23 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
-/// How long a server may take to end after a failure.
-const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+/// How long a server may take to end after a failure, to report it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Waits for the server's end. Kills it if it does not end by itself.
+/// Waits for the server's end. Kills it, with all that it has started, if it does not end by itself.
 fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
-    let patience = match (bench.is_interrupted(), was_served) {
-        (false, false) => Some(PATIENCE),
-        (false, true) if !is_guest => None,
-        _ => Some(Timespec::default()),
+    let patience = match (was_served, is_guest) {
+        (false, _) => Some(PATIENCE),
+        // A command may serve for ever.
+        (true, true) => Some(Duration::ZERO),
+        (true, false) => None,
     };
-    let process = rustix::process::Pid::from_raw(child.as_raw()).context("no server")?;
-    let ended = pidfd_open(process, PidfdFlags::empty()).context("watching the server")?;
-    let has_ended = poll(&mut [PollFd::new(&ended, PollFlags::IN)], patience.as_ref()) == Ok(1);
+    let begun = Instant::now();
+    let is_enough =
+        || bench.is_interrupted() || patience.is_some_and(|patience| begun.elapsed() >= patience);
+    let has_ended = has_ended(child, is_enough).context("waiting for the server")?;
     if !has_ended {
-        let _ = kill(child, Signal::SIGKILL);
+        kill_family(child);
     }
     match outcome_of_process(child) {
         Err(_) if !has_ended => Ok(()),

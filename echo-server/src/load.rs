@@ -16,16 +16,23 @@ use harness::{Measured, clock};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{Timeout, set_socket_linger, set_socket_timeout};
 use rustix::net::{SocketAddrAny, connect};
 
 use crate::peers::{Announcer, bound};
+use crate::silence::Silence;
 use crate::{Channel, REQUESTS};
 
 /// The most events that one `epoll_wait` reports.
 const MOST_EVENTS: usize = 256;
 
 const _: () = assert!(MOST_EVENTS as u64 <= REQUESTS, "an iteration ends at most once a wait");
+
+/// Marks the timer among the events; no connection has this number.
+const TIMER: u64 = u64::MAX;
+
+/// How often to look whether a connection that does not open should be given up.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Where the server listens, and how it learns which connections are the load's.
 pub struct Route {
@@ -48,8 +55,10 @@ struct Connection {
 
 /// All connections, and how they are used.
 pub struct Load {
+    route: Route,
     connections: Vec<Connection>,
     epoll: OwnedFd,
+    silence: Silence,
     /// Never sleep: waking this process would be charged to the server.
     pub polls: bool,
     /// Those in use without a request under way, the one that waits longest first. `one` answers in
@@ -65,17 +74,20 @@ pub struct Load {
 }
 
 impl Load {
-    /// Opens connections. None is used yet.
-    pub fn connect(
-        route: &Route,
-        numbers: impl Iterator<Item = usize>,
-        bytes: usize,
-        polls: bool,
-    ) -> anyhow::Result<Self> {
+    /// Without connections.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(route: Route, bytes: usize, polls: bool, silence: Silence) -> anyhow::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from);
-        let mut load = Self {
+        let epoll = epoll.map_err(to_create("the epoll"))?;
+        epoll::add(&epoll, &silence.timer, EventData::new_u64(TIMER), EventFlags::IN)
+            .context("watching the timer")?;
+        Ok(Self {
+            route,
             connections: Vec::new(),
-            epoll: epoll.map_err(to_create("the epoll"))?,
+            epoll,
+            silence,
             polls,
             idle: VecDeque::new(),
             message: vec![0; bytes],
@@ -85,30 +97,57 @@ impl Load {
             empty_looks: 0,
             used: Counters::default(),
             wall_ns: 0,
-        };
-        for number in numbers {
-            let open = || -> io::Result<TcpStream> {
-                let (socket, own) = bound(route.channel)?;
-                // Closing resets it: otherwise the kernel would keep its port for a minute.
-                set_socket_linger(&socket, Some(Duration::ZERO))?;
-                route.announcer.announce(&own)?;
-                connect(&socket, &route.address)?;
-                let data = EventData::new_u64(number as u64);
-                epoll::add(&load.epoll, &socket, data, EventFlags::IN | EventFlags::ET)?;
-                Ok(socket.into())
-            };
-            let socket = open().map_err(to_create(format_args!("connection {number}")))?;
-            let (due_ns, sent_ns) = (0, 0);
-            load.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
-            load.set_up(number)?;
-        }
-        Ok(load)
+        })
     }
 
-    /// Has a message that is no request answered.
+    /// Opens the connection with the next number, and sets it up.
+    ///
+    /// # Errors
+    /// The kernel's, or if the server does not answer.
+    pub fn connect(&mut self, number: usize) -> anyhow::Result<()> {
+        let opened =
+            bound(self.route.channel).map_err(io::Error::from).and_then(|(socket, own)| {
+                // Closing resets it: otherwise the kernel would keep its port for a minute.
+                set_socket_linger(&socket, Some(Duration::ZERO))?;
+                set_socket_timeout(&socket, Timeout::Send, Some(LOOK))?;
+                self.route.announcer.announce(&own)?;
+                Ok(socket)
+            });
+        let socket = opened.map_err(to_create(format_args!("connection {number}")))?;
+        loop {
+            match connect(&socket, &self.route.address) {
+                Ok(()) | Err(Errno::ISCONN) => break,
+                // A signal, or the server accepts nothing.
+                Err(Errno::INTR | Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY) => {
+                    self.silence.look(number as u64, Some(number))?;
+                    if self.silence.is_interrupted() {
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    return Err(to_create(format_args!("connection {number}"))(error.into()));
+                }
+            }
+        }
+        set_socket_timeout(&socket, Timeout::Send, None).context("resetting a time-out")?;
+        let data = EventData::new_u64(number as u64);
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN | EventFlags::ET)
+            .map_err(|error| to_create(format_args!("connection {number}"))(error.into()))?;
+        let (socket, due_ns, sent_ns) = (socket.into(), 0, 0);
+        self.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
+        self.set_up(number)
+    }
+
+    /// Sends a message that is no request, and waits for its echo, unless the run is interrupted.
+    ///
+    /// # Errors
+    /// If the server does not answer.
     pub fn set_up(&mut self, number: usize) -> anyhow::Result<()> {
+        if self.silence.is_interrupted() {
+            return Ok(());
+        }
         self.send(number)?;
-        while self.receive(None)? == 0 {}
+        while self.receive(None)? == 0 && !self.silence.is_interrupted() {}
         Ok(())
     }
 
@@ -131,6 +170,9 @@ impl Load {
             }
             let before = done;
             done += self.receive(None)? as u64;
+            if done == before && self.silence.has_given_up {
+                return Ok(iterations);
+            }
             if done / REQUESTS > before / REQUESTS {
                 let now_ns = clock::now();
                 iterations.add(now_ns - begun_ns);
@@ -162,6 +204,9 @@ impl Load {
             }
             let has_next = sent < round.most() && !self.idle.is_empty();
             let answered = self.receive(has_next.then(|| round.due_ns(sent)))?;
+            if answered == 0 && self.silence.has_given_up {
+                return Ok(late);
+            }
             let now_ns = clock::now();
             for &number in self.idle.range(self.idle.len() - answered..) {
                 let connection = &self.connections[number];
@@ -212,10 +257,12 @@ impl Load {
         Ok(self.idle.len() - before)
     }
 
-    /// Reads and verifies what has arrived.
+    /// Reads and verifies what has arrived over this connection; of the timer, looks whether the
+    /// server does anything.
     #[inline]
     fn read_answer(&mut self, number: usize) -> anyhow::Result<()> {
-        let Connection { socket, request, received, .. } = &mut self.connections[number];
+        let Some(connection) = self.connections.get_mut(number) else { return self.look() };
+        let Connection { socket, request, received, .. } = connection;
         let bytes = match socket.read(&mut self.answer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             read => read,
@@ -231,6 +278,16 @@ impl Load {
             self.idle.push_back(number);
         }
         Ok(())
+    }
+
+    /// Looks whether the server still does something.
+    #[cold]
+    fn look(&mut self) -> anyhow::Result<()> {
+        let passed = |one: &Connection| u64::from(one.request) + one.received as u64;
+        let passed = self.connections.iter().map(passed).sum();
+        let length = self.message.len();
+        let waiting = self.connections.iter().position(|one| one.received < length);
+        self.silence.look(passed, waiting)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Tests the program from outside: flags in, record out.
 
+use std::fs;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use contract::ending::measuring;
 use contract::invocation::eventually;
-use contract::machine::{children, stat, visit};
+use contract::machine::{self, children, has_two_cpus, stat, visit};
 use contract::{Measurement, Program};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 /// CPU time over all requests of a short run.
@@ -136,6 +139,97 @@ fn connections_of_strangers_are_not_served() {
             }
         }
     }
+}
+
+/// A server of one thread in Python, which echoes this many messages, then makes a file, and reads
+/// until the connections end; `None` without Python.
+fn falling_silent_after(messages: u32, file: &Path) -> Option<String> {
+    let version = Command::new("python3").arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        machine::skip("a server that falls silent", "there is no python3");
+        return None;
+    }
+    let script = file.with_extension("py");
+    let text = format!(
+        "import selectors, socket, sys\n\
+         listener = socket.socket(fileno=0)\n\
+         watch = selectors.DefaultSelector()\n\
+         watch.register(listener, selectors.EVENT_READ)\n\
+         left = {messages}\n\
+         while True:\n    \
+             for key, _ in watch.select():\n        \
+                 if key.fileobj is listener:\n            \
+                     watch.register(listener.accept()[0], selectors.EVENT_READ)\n            \
+                     continue\n        \
+                 try:\n            \
+                     message = key.fileobj.recv(64)\n        \
+                 except ConnectionError:\n            \
+                     sys.exit()\n        \
+                 if not message:\n            \
+                     sys.exit()\n        \
+                 if left > 0:\n            \
+                     key.fileobj.sendall(message)\n        \
+                 left -= 1\n        \
+                 if left == 0:\n            \
+                     open('{}', 'w')\n",
+        file.display()
+    );
+    fs::write(&script, text).expect("a folder for tests");
+    Some(format!("--server=python3 {}", script.display()))
+}
+
+fn unused_file(name: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&file);
+    file
+}
+
+#[test]
+fn a_server_that_falls_silent_fails_the_run_and_the_connection_is_named() {
+    for (messages, flags) in [(1, &["--tasks=2"][..]), (7, &["--tasks=2", "--rate=100"])] {
+        let file = unused_file(&format!("silent-after-{messages}"));
+        let Some(server) = falling_silent_after(messages, &file) else { return };
+        let failed = PROGRAM.with(flags).and(&[&server, "--iters=1000000"]).run();
+        failed.failed(1, &["connection ", "no byte"]);
+        assert!(file.exists());
+    }
+}
+
+#[test]
+fn the_first_signal_ends_the_wait_for_any_server() {
+    let polling = if has_two_cpus() { &["--placement=spread"][..] } else { &[] };
+    for (number, flags) in [&[][..], &["--rate=100"], polling].into_iter().enumerate() {
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            let file = unused_file(&format!("silent-{number}-{signal}"));
+            // Two messages set a connection up.
+            let Some(server) = falling_silent_after(4 + 3, &file) else { return };
+            let flags = [flags, &["--tasks=2", "--iters=1000000", &server]].concat();
+            let mut running = PROGRAM.with(&flags).start();
+            running.wait_until("the server fell silent", |_| file.exists());
+            running.signal(signal);
+            assert_eq!(running.end().code, Some(130), "{flags:?}");
+        }
+    }
+    // It accepts nothing at all.
+    for tasks in ["--tasks=1", "--tasks=400"] {
+        let mut running = PROGRAM.with(&[tasks, "--server=sh -c 'exec sleep 6000'"]).start();
+        running.wait_until("the server runs", |pid| !children(pid).is_empty());
+        running.signal(Signal::SIGTERM);
+        assert_eq!(running.end().code, Some(130), "{tasks}");
+    }
+}
+
+#[test]
+fn a_server_that_is_a_script_ends_with_what_it_started() {
+    let server = "--server=sh -c 'sleep 6000; :'";
+    let mut running = PROGRAM.with(&["--tasks=2", server]).start();
+    let group = Pid::from_raw(running.pid());
+    running.wait_until("the script has a child", |pid| {
+        children(pid).first().is_some_and(|server| !children(*server).is_empty())
+    });
+    running.signal(Signal::SIGINT);
+    assert_eq!(running.end().code, Some(130));
+    eventually("its processes have ended", || killpg(group, None).is_err());
 }
 
 #[test]

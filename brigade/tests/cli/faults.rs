@@ -176,6 +176,23 @@ fn waiting() -> (Bench, Child, String) {
     (bench, brigade, child)
 }
 
+/// The script is a server that starts another process, and does not end with its connections.
+#[test]
+fn what_a_server_has_started_ends_with_the_runner() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let echo_server = concat!("exec ", env!("CARGO_BIN_EXE_brigade"), " echo-server");
+        let bench = Bench::new(&["a"], &format!("{echo_server} --tasks 2 --server 'sh server'"));
+        let server = "sh -c 'echo $$ >child.new; mv child.new child; exec sleep 6000' &\nwait\n";
+        fs::write(bench.path("server"), server).unwrap();
+        let brigade = start(&bench, &["run"]);
+        eventually("the child is running", || bench.path("child").exists());
+        let child = fs::read_to_string(bench.path("child")).unwrap();
+        send(&brigade, signal);
+        end_of(brigade);
+        eventually("the child has ended", || !is_running(child.trim()));
+    }
+}
+
 /// The processes whose parent is the runner.
 fn children_of(brigade: &Child) -> Vec<String> {
     let list = format!("/proc/{0}/task/{0}/children", brigade.id());
