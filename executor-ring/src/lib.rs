@@ -112,6 +112,9 @@ impl Executor {
     }
 }
 
+/// The most nodes: an iteration of their messages takes seconds, and only then a run can end.
+const MOST_NODES: u32 = 2000;
+
 const SPEC: Spec =
     Spec { tasks: 100, iters: 20, ..Spec::new(TaskKind::AsyncTask, Kind::AsyncExecutor) };
 
@@ -119,6 +122,15 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     flags.executor.interface(flags.spawn)?;
+    let nodes = launch.tasks;
+    if nodes > MOST_NODES {
+        let spawns = u64::from(nodes) * (u64::from(nodes) + 1);
+        return Err(UsageError(format!(
+            "--tasks {nodes}: an iteration would spawn {spawns} tasks, which cannot be interrupted; \
+             use {MOST_NODES} at most"
+        ))
+        .into());
+    }
     let one_thread = matches!(flags.executor, Executor::LocalPool | Executor::TokioCt);
     // The kernel has nothing to switch on one thread.
     let switches = one_thread.then_some(0.0);

@@ -39,6 +39,13 @@ fn every_combination_spawns_the_nodes_and_every_send() {
 }
 
 #[test]
+fn more_nodes_than_an_iteration_should_wait_for_are_refused() {
+    for tasks in ["--tasks=2001", "--tasks=999999", "--tasks=4294967295"] {
+        PROGRAM.refuses(&[tasks, "--max-time=0.01"], &["--tasks", "2000 at most"]);
+    }
+}
+
+#[test]
 fn a_worker_that_cannot_be_created_is_a_limit_and_not_a_hang() {
     for (executor, spawn) in [("thread-pool", "spawn"), ("tokio-tp", "native")] {
         let flags = ["--tasks=5", "--iters=3", "--executor", executor, "--spawn", spawn];
