@@ -126,7 +126,10 @@ pub fn confine(cpus: &[usize]) -> nix::Result<()> {
     Mask::of(cpus).confine()
 }
 
-/// The calling thread's current CPU.
+/// A CPU that the kernel does not name.
+pub const UNKNOWN: u32 = u32::MAX;
+
+/// The calling thread's current CPU, or [`UNKNOWN`].
 #[inline]
 pub fn current() -> u32 {
     // SAFETY: sched_getcpu takes nothing and writes nothing.

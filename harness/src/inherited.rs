@@ -88,8 +88,9 @@ impl Scheduling {
     /// whose scheduling this is, takes it for a moment.
     fn default_slice_ns(&self) -> Option<u64> {
         Self { runtime_ns: 0, ..*self }.set().ok()?;
-        let default_ns = Self::own()?.runtime_ns;
-        (default_ns == self.runtime_ns || self.set().is_ok()).then_some(default_ns)
+        let default_ns = Self::own().map(|own| own.runtime_ns);
+        let is_restored = default_ns == Some(self.runtime_ns) || self.set().is_ok();
+        default_ns.filter(|_| is_restored)
     }
 
     fn is_fair(&self) -> bool {
@@ -150,8 +151,8 @@ pub fn facts(child: Option<u32>) -> Facts {
     set("scheduling.autogroup_nice", nice);
     set("process.memory_policy", memory_policy());
     // SAFETY: this argument asks and changes nothing.
-    let personality = unsafe { libc::personality(0xffff_ffff) };
-    set("process.personality", Some(format!("{personality:x}")));
+    let personality = Errno::result(unsafe { libc::personality(0xffff_ffff) });
+    set("process.personality", personality.ok().map(|flags| format!("{flags:x}")));
     set("process.oom_score_adj", files.line("proc/self/oom_score_adj"));
     let status = files.text("proc/thread-self/status").unwrap_or_default();
     for (name, key) in [
@@ -165,8 +166,8 @@ pub fn facts(child: Option<u32>) -> Facts {
     ] {
         set(&format!("process.{name}"), field(&status, key).map(recordable));
     }
-    set("process.ignored_signals", field(&status, "SigIgn").map(signals));
-    set("process.blocked_signals", field(&status, "SigBlk").map(signals));
+    set("process.ignored_signals", field(&status, "SigIgn").and_then(signals));
+    set("process.blocked_signals", field(&status, "SigBlk").and_then(signals));
     // Titles of up to 25 characters, then the soft limit and the hard one.
     for line in files.text("proc/self/limits").unwrap_or_default().lines().skip(1) {
         let (title, values) = line.split_at_checked(25).unwrap_or((line, ""));
@@ -276,14 +277,14 @@ fn is_option(word: &str) -> bool {
 
 /// The names of the signals in a mask such as `0000000000001000`. Rust ignores SIGPIPE itself, and
 /// two are the C library's.
-fn signals(mask: &str) -> String {
-    let mask = u64::from_str_radix(mask, 16).unwrap_or(0);
+fn signals(mask: &str) -> Option<String> {
+    let mask = u64::from_str_radix(mask, 16).ok()?;
     let is_set =
         |number: &i32| mask >> (number - 1) & 1 == 1 && ![libc::SIGPIPE, 32, 33].contains(number);
     let name = |number: i32| {
         Signal::try_from(number).map_or_else(|_| number.to_string(), |signal| signal.to_string())
     };
-    joined((1..=64).filter(is_set).map(name)).unwrap_or_else(|| "none".to_owned())
+    Some(joined((1..=64).filter(is_set).map(name)).unwrap_or_else(|| "none".to_owned()))
 }
 
 /// The policy for new memory, with its nodes; see `set_mempolicy(2)`.

@@ -199,7 +199,10 @@ impl Tracer {
             let task = (1..last).contains(&position).then(|| position as u32 - 1);
             let (tid, cpu, at_ns) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
             let next = (tid != 0).then_some(Stop { task, tid, cpu, at_ns });
-            if let (Some(here), Some(next)) = (here, next) {
+            if let (Some(here), Some(next)) = (here, next)
+                && here.cpu != cpus::UNKNOWN
+                && next.cpu != cpus::UNKNOWN
+            {
                 self.hops.fetch_add(1, Relaxed);
                 self.crossings.fetch_add(u64::from(here.cpu != next.cpu), Relaxed);
             }

@@ -79,7 +79,7 @@ impl Environment {
         let groups = control_groups::of_process(files, "cpu");
         if !groups.is_empty() {
             machine.set("kernel.cpu_group_depth", Some(cpu_group_depth(files, &groups)));
-            machine.set("limits.cgroup.cpu_quota_millicpus", Some(cpu_quota(files, &groups)));
+            machine.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files, &groups));
         }
         let memory = files.text("proc/meminfo");
         machine.set("memory_total_bytes", memory.and_then(|text| kib_field(&text, "MemTotal")));
@@ -230,19 +230,23 @@ fn cpu_group_depth(files: &SystemFiles, groups: &[Group]) -> usize {
     with("cpu.weight") + with("cpu.shares").saturating_sub(1)
 }
 
-/// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none.
-fn cpu_quota(files: &SystemFiles, groups: &[Group]) -> String {
-    let quota = |group: &Group| {
+/// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none. `None` if one
+/// is no quota.
+fn cpu_quota(files: &SystemFiles, groups: &[Group]) -> Option<String> {
+    let mut smallest = u64::MAX;
+    for group in groups {
         let text = |file| group.text(files, file);
         let of_one =
             || Some(format!("{} {}", text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?));
-        let text = text("cpu.max").or_else(of_one)?;
+        let Some(text) = text("cpu.max").or_else(of_one) else { continue };
         let (quota, period) = text.trim().split_once(' ')?;
-        let quota = control_groups::limit(quota).filter(|quota| *quota < u64::MAX)?;
-        quota.saturating_mul(1000).checked_div(period.parse().ok()?)
-    };
-    let smallest = groups.iter().filter_map(quota).min();
-    smallest.map_or_else(|| "unlimited".to_owned(), |millicpus| millicpus.to_string())
+        let quota = control_groups::limit(quota)?;
+        if quota < u64::MAX {
+            let millicpus = quota.saturating_mul(1000).checked_div(period.parse().ok()?)?;
+            smallest = smallest.min(millicpus);
+        }
+    }
+    Some(if smallest < u64::MAX { smallest.to_string() } else { "unlimited".to_owned() })
 }
 
 /// The hypervisor's usual name, or its signature if that is unknown, or `none`. Wake-ups of an idle

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use contract::control_group::{ControlGroup, UNMOUNT};
+use contract::invocation::deny;
 use harness::cpus;
 use harness::record::{Ending, Record};
 use serde_json::Value;
@@ -90,6 +91,22 @@ fn folders_of_libraries_that_cargo_run_adds_are_not_inherited() {
     assert!(given.is_some());
     assert_eq!(folders(&format!("{cargo}/x:/given")), given);
     assert_ne!(folders(&format!("{cargo}x:/given")), given, "another folder of libraries");
+}
+
+#[test]
+fn what_a_filter_forbids_to_ask_is_unknown() {
+    for (call, name) in [
+        (libc::SYS_personality, "process.personality"),
+        (libc::SYS_get_mempolicy, "process.memory_policy"),
+        (libc::SYS_sched_getattr, "scheduling.policy"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        command.args(SHORT.split(' '));
+        // SAFETY: it makes two system calls.
+        unsafe { command.pre_exec(move || deny(call)) };
+        let record = record(&Ended::from(command));
+        assert_eq!(record.inherited.get(name), None, "{:?}", record.inherited);
+    }
 }
 
 /// Lets a command run with a time slice, if the kernel has such (Linux 6.12).
