@@ -9,6 +9,7 @@ pub mod bench;
 pub mod clock;
 pub mod control_groups;
 pub mod counters;
+pub mod cpu_kinds;
 pub mod cpus;
 pub mod failure;
 pub mod flags;

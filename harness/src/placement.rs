@@ -7,9 +7,11 @@ use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_kinds::{kinds, of_one_kind};
 use crate::cpus::{self, CpuList};
 use crate::failure::UsageError;
 use crate::record::CpuUse;
+use crate::system_files::SystemFiles;
 
 /// Values of `--placement`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -20,8 +22,8 @@ pub enum Policy {
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
-    /// Neighbours on different CPUs, so that every hop crosses; with several
-    /// workers, one worker per CPU
+    /// Neighbours on different CPUs, of one kind without --cpus, so that every hop crosses; with
+    /// several workers, one worker per CPU
     Spread,
 }
 
@@ -52,6 +54,9 @@ impl Placement {
         }
         if policy == Policy::SameCpu {
             chosen.truncate(1);
+        }
+        if policy == Policy::Spread && list.is_none() {
+            chosen = of_one_kind(&chosen, &kinds(&SystemFiles::live()));
         }
         if policy == Policy::Spread && chosen.len() < 2 {
             bail!(UsageError(format!(

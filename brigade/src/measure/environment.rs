@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use harness::control_groups::{self, Group};
+use harness::cpu_kinds;
 use harness::cpus;
 use harness::inherited::{inherited_by_children, joined};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
@@ -118,6 +119,7 @@ impl Environment {
         {
             self.set(format!("processor.{name}"), field(&cpuinfo, key).map(recordable));
         }
+        self.set("processor.kinds", cpu_kinds::text(&cpu_kinds::kinds(files)));
         self.set("processor.architecture", Some(std::env::consts::ARCH));
         self.set("processor.virtualisation", virtualisation(files));
         for name in files.names(&format!("{CPUS}/vulnerabilities")) {
