@@ -221,6 +221,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         stack_bytes: flags.stack.stack_size as u64,
         // A message, and the other end of the connection.
         heap_bytes: u64::from(flags.message) + (8 << 10),
+        tcp: flags.channel == Channel::Tcp,
         ..SPEC
     })
 }

@@ -20,6 +20,7 @@ pub mod laps;
 pub mod limits;
 mod line;
 pub mod memory;
+pub mod network;
 pub mod page;
 pub mod placement;
 pub mod process_stat;

@@ -28,6 +28,7 @@ use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
 use crate::inherited::{self, Facts};
 use crate::limits;
+use crate::network;
 use crate::placement::{Placement, Policy};
 use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
 use crate::spec::{Count, Launch, Spec};
@@ -198,7 +199,7 @@ impl Session {
         declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
     ) -> anyhow::Result<Self> {
         // As inherited: before anything here changes it.
-        let inherited = inherited::facts(None);
+        let mut inherited = inherited::facts(None);
         system_files::require_counters()?;
         let create = |path: &PathBuf| {
             File::create(path).map_err(|error| {
@@ -225,6 +226,9 @@ impl Session {
         }
         if flags.trace.is_some() && !spec.hops {
             bail!(UsageError("--trace: no task here hands over to another of this process".into()));
+        }
+        if spec.tcp {
+            inherited.extend(network::facts());
         }
         if spec.count != Count::Swept {
             // Includes the driver's load and the observation of the tasks.

@@ -31,6 +31,8 @@ pub struct Spec {
     pub hops: bool,
     /// The load of each task per hop; `None` without flags for it.
     pub load: Option<LoadFlags>,
+    /// Whether tasks communicate over TCP, whose settings are recorded then.
+    pub tcp: bool,
     /// Processes that compete for the CPUs of the placement until this one ends.
     pub hogs: u32,
     /// What the tasks are; `None` if they are another program's.
@@ -72,6 +74,7 @@ impl Spec {
             spread: false,
             hops: false,
             load: None,
+            tcp: false,
             hogs: 0,
             kind: Some(kind),
             needs,

@@ -141,8 +141,11 @@ fn significant_words(model: &str) -> Vec<String> {
 /// Limits change no figure unless they refuse, and raising one is how a refused run goes on.
 const LIMITS: &str = "limits.";
 
+/// Only servers record these, so a run may have none.
+const NETWORK: &str = "net.";
+
 /// How facts begin that processes inherit; a run lacks them all if it is older than [`MARK`].
-const INHERITED: [&str; 5] = ["cgroup.", LIMITS, "process.", "scheduling.", "variables."];
+const INHERITED: [&str; 6] = ["cgroup.", LIMITS, NETWORK, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
 
 /// Variables that change no figures.
@@ -249,6 +252,12 @@ pub fn inherits(run: &SavedRun) -> Facts {
             None => _ = expected.remove(&name),
         }
     }
+    // Only servers have these, and the first process may be none.
+    let of_server = |record: &Record| {
+        let of_network = record.inherited.iter().filter(|(name, _)| name.starts_with(NETWORK));
+        of_network.map(|(name, value)| (name.clone(), value.clone())).collect::<Facts>()
+    };
+    expected.extend(records().map(of_server).find(|facts| !facts.is_empty()).unwrap_or_default());
     expected
 }
 
@@ -323,8 +332,10 @@ pub fn differences(first: &Facts, second: &Facts) -> Vec<Difference> {
         let values = [first, second].map(|side| side.get(name).cloned());
         Difference { name: name.clone(), values }
     });
-    let is_known =
-        |fact: &Difference| are_known || !is_inherited(&fact.name) || !fact.values.contains(&None);
+    let is_known = |fact: &Difference| {
+        let is_optional = fact.name.starts_with(NETWORK) || is_inherited(&fact.name) && !are_known;
+        !is_optional || !fact.values.contains(&None)
+    };
     all.filter(is_known).collect()
 }
 

@@ -109,6 +109,75 @@ fn what_a_filter_forbids_to_ask_is_unknown() {
     }
 }
 
+/// In network namespaces of their own, with other settings.
+#[test]
+fn servers_over_tcp_record_the_settings_of_their_network() {
+    const SERVER: &str = "echo-server --tasks 3 --iters 2 --json";
+    // With a namespace of users, so that anybody may; only root may steer packets.
+    for (namespaces, change, name, value) in [
+        ("-rn", "true", "net.loopback_mtu", "65536"),
+        ("-rn", "ip link set lo mtu 1500", "net.loopback_mtu", "1500"),
+        (
+            "-rn",
+            "echo reno >/proc/sys/net/ipv4/tcp_congestion_control",
+            "net.congestion_control",
+            "reno",
+        ),
+        (
+            "-rn",
+            "echo 4096 20000 30000 >/proc/sys/net/ipv4/tcp_rmem",
+            "net.receive_buffer_bytes",
+            "20000",
+        ),
+        ("-rn", "tc qdisc add dev lo root pfifo", "net.loopback_qdisc", "pfifo"),
+        (
+            "-nm",
+            "mount -t sysfs sysfs /sys && echo 1 >/sys/class/net/lo/queues/rx-0/rps_cpus",
+            "net.loopback_receive_cpus",
+            "0",
+        ),
+    ] {
+        let inside = format!("ip link set lo up && {change} && exec \"$@\"");
+        let script = format!("exec unshare {namespaces} sh -c '{inside}' sh \"$@\"");
+        if can(&script) {
+            let record = record(&under(&script, SERVER));
+            assert_eq!(record.inherited.get(name).map(String::as_str), Some(value), "{script}");
+        }
+    }
+    let unix = record(&under("exec \"$@\"", &format!("{SERVER} --channel unix")));
+    assert!(!unix.inherited.keys().any(|name| name.starts_with("net.")), "{unix:?}");
+}
+
+#[test]
+fn settings_of_the_network_are_compared_if_both_runs_have_servers() {
+    let bench = Bench::new(&["a"], "cat record");
+    let with = |facts: &str| {
+        let inherited = format!("\"inherited\":{{\"scheduling.timer_slack_ns\":\"50000\"{facts}}}");
+        changed(&[("\"inherited\":{}", &inherited)])
+    };
+    for (name, facts) in [
+        ("0", ""),
+        ("1", ",\"net.congestion_control\":\"cubic\""),
+        ("2", ",\"net.congestion_control\":\"reno\""),
+    ] {
+        fs::write(bench.path("record"), with(facts)).expect("write the record");
+        let ended = bench.ends(&["run", "--name", name]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let folders = bench.result_folders();
+    // What is unusual is named.
+    for (folder, is_unusual) in folders.iter().zip([false, false, true]) {
+        let shown = bench.ends(&["report", folder.to_str().expect("UTF-8")]).stdout;
+        assert_eq!(shown.contains("congestion control reno"), is_unusual, "{shown}");
+    }
+    let compare = |first: usize, second: usize| {
+        let [first, second] = [first, second].map(|run| folders[run].to_str().expect("UTF-8"));
+        bench.ends(&["compare", first, second]).stdout
+    };
+    assert!(compare(1, 2).contains("net.congestion_control: cubic → reno"));
+    assert!(!compare(0, 2).contains("net."));
+}
+
 /// Lets a command run with a time slice, if the kernel has such (Linux 6.12).
 fn with_slice(mut command: Command, ns: u64) -> Command {
     let set = move || {
