@@ -211,8 +211,11 @@ impl Schedule {
     /// About how long the rest takes.
     pub fn time_left(&self) -> Duration {
         let share = self.share();
-        let all = if share > 0.0 { self.spent.div_f64(share) } else { Duration::ZERO };
-        self.time.unwrap_or(all).mul_f64(1.0 - share)
+        let by_rounds = || {
+            let all = self.spent.as_secs_f64() / share;
+            Duration::try_from_secs_f64(all).unwrap_or(Duration::ZERO)
+        };
+        self.time.unwrap_or_else(by_rounds).mul_f64(1.0 - share)
     }
 }
 
@@ -413,6 +416,19 @@ mod tests {
         let mut schedule = Schedule::of(&run(1, 0, Some(30.0), &[]), &[]);
         schedule.record(0, 0, &ended(Outcome::Failed, 2));
         assert_eq!(schedule.next_turn(), None);
+    }
+
+    #[test]
+    fn a_run_of_any_length_has_some_time_left() {
+        for seconds in [None, Some(0.0), Some(1e17)] {
+            let run = run(1, u32::MAX, seconds, &[]);
+            let mut schedule = Schedule::of(&run, &[]);
+            schedule.time_left();
+            let turn = Turn { round: 1, case: 0, side: 0, attempt: 1 };
+            let invocation = Invocation { duration_ns: u64::MAX, ..invocation(turn, 0) };
+            schedule.record(0, 0, &invocation);
+            assert!(schedule.share().is_finite() && schedule.time_left() >= Duration::ZERO);
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub const COLUMNS: usize = 80;
 /// The narrowest column at the end of a row in which text is wrapped.
 const FEWEST_FILLED: usize = 24;
 
+/// The widest column; the standard library pads to 65,535 columns at most.
+const WIDEST: usize = 1000;
+
 /// A space at which no line breaks; it is printed as a space.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 
@@ -152,9 +155,9 @@ pub fn joined(words: [&str; 2]) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Every character counts as one column.
+/// Every character counts as one column. A longer text is shown, but not padded to.
 fn width(text: &str) -> usize {
-    text.chars().count()
+    text.chars().count().min(WIDEST)
 }
 
 /// `text`, escaped and wrapped at spaces to a terminal's width, except for longer words; each line
@@ -204,6 +207,15 @@ mod tests {
             "{text}"
         );
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn a_cell_may_be_wider_than_any_column() {
+        let long = "x".repeat(70_000);
+        let mut table = Table::of("case|time|>n");
+        table.push(vec!["a".to_owned(), long.clone(), "5".to_owned()]);
+        table.push(vec!["b".to_owned(), "1".to_owned(), long]);
+        assert!(table.text().lines().count() >= 3);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MOST_TICKS: usize = 7;
 /// power of two.
 const WIDE: f64 = 1.5;
 
+/// The farthest end of an axis in powers of ten: one with a margin is still a number.
+const FARTHEST: f64 = 300.0;
+
 /// A logarithmic axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
@@ -75,7 +78,8 @@ impl Scale {
 /// The logarithms of the smallest and the largest positive value.
 fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
-    let ends = logs.filter(|log| log.is_finite()).map(|log| (log, log));
+    let logs = logs.map(|log| log.clamp(-FARTHEST, FARTHEST));
+    let ends = logs.map(|log| (log, log));
     ends.reduce(|(low, high), (one, _)| (low.min(one), high.max(one)))
 }
 
@@ -123,9 +127,12 @@ mod tests {
 
     #[test]
     fn figures_of_any_size_have_an_axis() {
-        let scale = Scale::of(Quantity::Nanoseconds, [f64::MIN_POSITIVE, f64::MAX]).unwrap();
-        assert!(scale.ticks().len() <= MOST_TICKS + 1);
-        assert!(scale.ticks().iter().all(|tick| scale.share(*tick).is_finite()));
+        let smallest = f64::from_bits(1);
+        for ends in [[smallest, f64::MAX], [smallest; 2], [f64::MAX; 2], [f64::INFINITY; 2]] {
+            let scale = Scale::of(Quantity::Nanoseconds, ends).unwrap();
+            assert!(scale.ticks().len() <= MOST_TICKS + 1);
+            assert!(scale.ticks().iter().all(|tick| scale.share(*tick).is_finite()));
+        }
         let sizes = Scale::of(Quantity::Bytes, [1300.0, 34_000.0]).unwrap();
         assert_eq!(sizes.ticks(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|kib| kib * 1024.0));
     }
