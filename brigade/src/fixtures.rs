@@ -10,6 +10,7 @@ use crate::manifest::Manifest;
 use crate::store::results::{
     Environment, Invocation, Outcome, RunDescription, SCHEMA_VERSION, SavedRun, Skipped,
 };
+use crate::store::warnings::Warnings;
 
 /// Operations in one sample.
 const OPERATIONS: u64 = 10;
@@ -226,7 +227,7 @@ pub fn run() -> SavedRun {
         },
         environment,
         invocations: invocations.concat(),
-        warnings: Vec::new(),
+        warnings: Warnings::default(),
     }
 }
 

@@ -13,6 +13,7 @@
 //!
 //! It also contains every program of the workspace; see `programs`.
 
+mod bounds;
 mod commands;
 mod exit;
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod control_groups;
 pub mod counters;
 pub mod cpu_kinds;
 pub mod cpus;
+pub mod document;
 pub mod failure;
 pub mod flags;
 pub mod hand_over;

@@ -6,20 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, ensure};
-use serde::de::DeserializeOwned;
+use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::document::parsed;
 use crate::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
 pub const SCHEMA_VERSION: &str = "1.2";
-
-/// The major schema version that readers understand. Minor versions add fields that older readers
-/// ignore.
-const READABLE_MAJOR: &str = "1";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -320,32 +316,6 @@ pub struct LedgerPoint {
     /// What the kernel refused when the program created one more task, for
     /// programs that create tasks until then.
     pub refused: Option<String>,
-}
-
-/// The version of a document, whatever else it contains, and of the record in it.
-#[derive(Debug, Deserialize)]
-struct Versioned {
-    schema_version: String,
-    record: Option<Box<Self>>,
-}
-
-/// Parses a JSON document, and any record in it, of this major schema version. Unknown fields are
-/// ignored.
-///
-/// # Errors
-/// For another major version, or anything that is no such document.
-pub fn parsed<T: DeserializeOwned>(json: &[u8]) -> anyhow::Result<T> {
-    let whole: Versioned = serde_json::from_slice(json)?;
-    for Versioned { schema_version, .. } in
-        [Some(&whole), whole.record.as_deref()].into_iter().flatten()
-    {
-        ensure!(
-            schema_version.split('.').next() == Some(READABLE_MAJOR),
-            "its schema version is {schema_version}, but this Brigade reads {READABLE_MAJOR}.x: \
-             update Brigade to read it"
-        );
-    }
-    Ok(serde_json::from_slice(json)?)
 }
 
 impl Record {

@@ -1,9 +1,11 @@
 //! All output of the runner, made safe for a terminal. A closed pipe is not an
 //! error; a full disk is.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use anyhow::Context;
 pub use harness::program::{print, print_coloured};
@@ -11,7 +13,9 @@ use harness::terminal;
 use serde::Serialize;
 use terminal_size::{Height, terminal_size_of};
 
+use crate::store::neighbours::Neighbours;
 use crate::store::results::SavedRun;
+use crate::store::warnings::Warnings;
 
 /// Whether to print a screen in colour: on a terminal, unless NO_COLOR is set.
 pub fn has_colours() -> bool {
@@ -107,15 +111,47 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// If `path` contains no run.
 pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
     let saved = SavedRun::read(path)?;
-    for warning in &saved.warnings {
+    warn_of(path, &saved.warnings);
+    Ok(saved)
+}
+
+/// Warns of what cannot be used of the run in this folder.
+pub fn warn_of(path: &Path, warnings: &Warnings) {
+    for warning in warnings.lines() {
         warn(&format!("{}: {warning}", path.display()));
     }
-    Ok(saved)
+}
+
+/// The runs in a folder such as `results/`. Warns of those that cannot be read, once.
+pub fn neighbours(parent: &Path) -> Neighbours {
+    let neighbours = Neighbours::of(parent);
+    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
+    neighbours
+}
+
+/// Reads the runs of the same build on the same machine as the one in `folder`, that one included.
+/// Warns of those that cannot be read, once.
+pub fn alike<T>(folder: &Path, read: impl FnMut(&Path, SavedRun) -> T) -> Vec<T> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let Some(parent) = folder.parent() else { return Vec::new() };
+    let mut neighbours = Neighbours::of(parent);
+    let alike = neighbours.alike(&folder, read);
+    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
+    alike
 }
 
 /// The name of a run: that of its folder.
 pub fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Warns of what a command may come across several times.
+fn warn_once(message: &str) {
+    static GIVEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let is_new = GIVEN.lock().is_ok_and(|mut given| given.insert(message.to_owned()));
+    if is_new {
+        warn(message);
+    }
 }
 
 /// Writes one line to standard error, after the program's name.

@@ -49,10 +49,8 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
 /// The folder of the latest run.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
-    let latest = SavedRun::latest_first(&parent).into_iter().next();
-    latest
-        .map(|(folder, _)| folder)
-        .with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
+    let latest = output::neighbours(&parent).folders.into_iter().next();
+    latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
 }
 
 /// Makes reports of a run, which may be going on. It reads other runs only once.
@@ -72,9 +70,10 @@ impl<'a> Reporter<'a> {
     /// Reads the other runs next to this folder.
     pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
         let own = folder.canonicalize().ok();
-        let others = SavedRun::alike(folder).into_iter();
-        let others = others.filter(|(folder, _)| own.as_ref() != Some(folder));
-        let others = others.map(|(_, run)| other_run(manifest, &run)).collect();
+        let others = output::alike(folder, |folder, run| {
+            (own.as_deref() != Some(folder)).then(|| other_run(manifest, &run))
+        });
+        let others = others.into_iter().flatten().collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 
@@ -149,9 +148,11 @@ pub fn label_here() -> String {
 /// The reports of the runs of this machine, the latest first, made as they are asked for.
 pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
     let label = label_here();
-    let runs = SavedRun::latest_first(&manifest.results()).into_iter();
-    let here = runs.filter(move |(_, run)| run.environment.label() == label);
-    here.filter_map(|(folder, _)| report_of(manifest, &folder).ok())
+    let folders = output::neighbours(&manifest.results()).folders.into_iter();
+    let is_here = move |folder: &PathBuf| {
+        SavedRun::described(folder).is_ok_and(|run| run.environment.label() == label)
+    };
+    folders.filter(is_here).filter_map(|folder| report_of(manifest, &folder).ok())
 }
 
 /// The report with the most figures of the first screen among the last runs of this machine: a run

@@ -17,7 +17,7 @@ use crate::judge::environment::{Difference, differences, is_inherited_by_figures
 use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
-use crate::store::results::{self, Environment, Folder, Repair, SavedRun};
+use crate::store::results::{self, Environment, Folder, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.
@@ -43,9 +43,10 @@ fn resumed(
 ) -> anyhow::Result<Exit> {
     let is_run = path.join(results::RUN).exists();
     ensure!(is_run, "there is no {}: start a new run", results::RUN);
-    let (mut folder, records) = Folder::open(path)?;
-    let repair = Repair::of(&records);
-    let saved = SavedRun::read_beside(path, &records[..repair.kept])?;
+    let mut folder = Folder::open(path)?;
+    let repair = folder.needed_repair()?;
+    let saved = folder.read(repair)?;
+    output::warn_of(path, &saved.warnings);
     let SavedRun { description, environment, invocations, .. } = &saved;
     if let Some(side) = &description.side {
         bail!("this folder is the {side} of a comparison; run the comparison again");

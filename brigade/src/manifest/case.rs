@@ -8,11 +8,16 @@ use harness::TaskKind;
 pub use harness::placement::Policy as Placement;
 use serde::Deserialize;
 
+use crate::bounds::{LONGEST_CASE, MOST_CASES};
+
 /// Flags that decide how long a case measures, not what: they are in no name.
 const EFFORT: [&str; 3] = ["iters", "max_time", "warmups"];
 
 /// How `brigade check` runs a case without a rule about that.
 const CHECK: &str = "--tasks 20 --iters 50 --warmups 5";
+
+/// The longest line with alternatives, in characters.
+const LONGEST_LINE: usize = 4000;
 
 /// The time-out of an invocation, in seconds.
 const TIMEOUT_SECONDS: u64 = 60;
@@ -111,6 +116,11 @@ impl Case {
         if placement != Placement::Free {
             name += &format!(" --placement {}", harness::flags::name(&placement));
         }
+        let length = name.chars().count();
+        if length > LONGEST_CASE {
+            let name: String = name.chars().take(60).collect();
+            return Err(format!("'{name}…' has {length} characters, more than {LONGEST_CASE}"));
+        }
         let more = rules.iter().find_map(|rule| rule.flags.as_deref()).unwrap_or_default();
         flags.extend(words(more));
         let mut parameters = parameters(flags.iter().map(String::as_str));
@@ -189,6 +199,21 @@ fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Pairs<'a> {
 
 /// The lines that a line with alternatives, `{a,b}`, stands for; the last alternatives vary fastest.
 pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
+    let length = line.chars().count();
+    if length > LONGEST_LINE {
+        let line: String = line.chars().take(60).collect();
+        return Err(format!("'{line}…' has {length} characters, more than {LONGEST_LINE}"));
+    }
+    let count =
+        |braces: &str| braces.split('}').next().map_or(1, |inside| inside.split(',').count());
+    let lines = line.split('{').skip(1).map(count).fold(1, usize::saturating_mul);
+    if lines > MOST_CASES {
+        return Err(format!("'{line}' stands for {lines} cases, more than {MOST_CASES}"));
+    }
+    alternatives(line)
+}
+
+fn alternatives(line: &str) -> Result<Vec<String>, String> {
     let trouble = || format!("'{line}': close each {{ with a }}, and put none inside another");
     let Some((before, rest)) = line.split_once(['{', '}']) else {
         return Ok(vec![line.to_owned()]);
@@ -197,7 +222,7 @@ pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
     if !line[before.len()..].starts_with('{') || inside.contains('{') {
         return Err(trouble());
     }
-    let ends = expand(after)?;
+    let ends = alternatives(after)?;
     let with = |value: &str| {
         let begin = format!("{before}{value}");
         ends.iter().map(move |end| format!("{begin}{end}")).collect::<Vec<_>>()
@@ -274,5 +299,12 @@ mod tests {
         for line in ["p {a", "p a}", "p {a,{b}}", "p }a{"] {
             expand(line).unwrap_err();
         }
+        let error = expand(&format!("p {}", "{1,2}".repeat(20))).unwrap_err();
+        assert!(error.contains("1048576 cases, more than 2000"), "{error}");
+        let error = expand(&format!("p {}", "x".repeat(100_000))).unwrap_err();
+        assert!(
+            error.contains("100002 characters, more than 4000") && error.len() < 150,
+            "{error}"
+        );
     }
 }

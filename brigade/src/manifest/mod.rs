@@ -5,12 +5,12 @@ mod case;
 pub mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use harness::TaskKind;
 use serde::Deserialize;
 
+use crate::bounds::{self, MOST_CASES};
 use crate::exit::UsageError;
 use crate::programs;
 pub use case::{Case, Placement};
@@ -36,6 +36,9 @@ pub fn default_seconds(cases: usize) -> f64 {
 
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
+
+/// The longest manifest, in bytes. The suite's has 60 KiB.
+const LONGEST: u64 = 1 << 20;
 
 /// The manifest of this binary.
 const OWN: &str = include_str!("../../suite.toml");
@@ -131,8 +134,9 @@ impl Manifest {
             return Ok(Self { guests: None, root: repository(), ..own });
         };
         let name = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| UsageError(format!("--manifest: reading {name}: {error}")))?;
+        let text = bounds::read(path, LONGEST).and_then(|bytes| Ok(String::from_utf8(bytes)?));
+        let text =
+            text.map_err(|error| UsageError(format!("--manifest: reading {name}: {error}")))?;
         let manifest =
             Self::parse(&text).map_err(|reason| UsageError(format!("{name}{reason}")))?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -216,6 +220,9 @@ impl Manifest {
                 let name = known.clone().unwrap_or_else(|| case.name.clone());
                 names.extend((!names.contains(&name)).then_some(name));
                 self.cases.extend(known.is_none().then_some(case));
+                if self.cases.len() > MOST_CASES {
+                    return Err(format!("the manifest has more than {MOST_CASES} cases"));
+                }
             }
         }
         Ok(names)

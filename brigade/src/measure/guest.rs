@@ -12,12 +12,13 @@ use std::process::ChildStdin;
 use anyhow::{Context as _, Error, anyhow, bail, ensure};
 use harness::TaskKind;
 use harness::cpus;
+use harness::document::parsed;
 use harness::flags;
 use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
 use harness::process_stat::children_of;
 use harness::record::{
-    Ending, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept, WorkRecord, parsed,
+    Ending, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept, WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::system_files::SystemFiles;

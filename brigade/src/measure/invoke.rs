@@ -12,12 +12,11 @@ use harness::TaskKind;
 use harness::cpus;
 use harness::flags::name;
 use harness::limits::{Kind, Need, Refusal, admit, in_force};
-use harness::record::{Measurement, Record};
+use harness::record::Record;
 use harness::system_files::SystemFiles;
 use humantime::format_rfc3339_millis;
 use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read, write};
-use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
@@ -25,10 +24,11 @@ use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
 use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, Signals};
+use crate::store::consistency::{verify, verify_sizes};
 use crate::store::results::{Invocation, Outcome, Reference, SCHEMA_VERSION};
 
-/// The tolerated difference between two ways to compute a figure, as a share of it.
-const ROUNDING: f64 = 1e-6;
+/// The longest error that is recorded, in characters.
+const LONGEST_ERROR: usize = 2000;
 
 /// An invocation to run.
 pub struct Job<'a> {
@@ -141,10 +141,12 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     }
     let ended = process::run(&mut process, time_out, signals, guest.as_mut())
         .context("could not be run")?;
-    let mut record = match guest {
+    let record = match guest {
         None => read_record(&ended.stdout),
         Some(guest) => guest.record(&ended.stdout),
     };
+    // What is too large to be read back is not kept.
+    let mut record = record.and_then(|record| verify_sizes(&record).map(|()| record));
     if let (Ok(record), true) = (&mut record, job.binary.program.server.is_some()) {
         record.program.clone_from(&job.case.program);
         record.parameters.remove("kind");
@@ -204,11 +206,7 @@ pub fn without_place(word: &str) -> String {
 }
 
 /// Verifies that a record is of this job's case and complete, and does not contradict itself.
-fn verify(record: &Record, job: &Job) -> anyhow::Result<()> {
-    let Record { program: found, iterations, parameters, measurements, .. } = record;
-    let (program, requested) = (&job.case.program, &*name(&job.case.placement));
-    ensure!(record.complete, "exited with 0, but its record is marked incomplete");
-    ensure!(found == program, "is a record of '{found}', not of '{program}'");
+fn verify_of(record: &Record, job: &Job) -> anyhow::Result<()> {
     if let (Some(found), Some(stated)) = (record.kind, job.task_kind()) {
         let [found, stated] = [found, stated].map(|kind| name(&kind));
         ensure!(
@@ -216,45 +214,7 @@ fn verify(record: &Record, job: &Job) -> anyhow::Result<()> {
             "reports tasks of the kind '{found}', but its table in suite.toml says '{stated}'"
         );
     }
-    let placement = parameters.get("placement").and_then(Value::as_str).unwrap_or(requested);
-    ensure!(placement == requested, "reports the placement '{placement}', not '{requested}'");
-    for measurement in measurements {
-        let Measurement { name, operations, count, mean_ns, min_ns, max_ns, .. } = measurement;
-        ensure!(
-            *count > 0 && *operations > 0,
-            "'{name}': has {count} samples of {operations} operations"
-        );
-        let (min, max) = (*min_ns as f64, *max_ns as f64);
-        let slack = max * ROUNDING;
-        ensure!(
-            (min - slack..=max + slack).contains(mean_ns),
-            "'{name}': its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
-        );
-        let (figure, right) = (measurement.ns_per_operation, mean_ns / *operations as f64);
-        ensure!(
-            (figure - right).abs() <= right * ROUNDING,
-            "'{name}': its mean over {operations} operations is {right} ns, not {figure}"
-        );
-    }
-    verify_cpus(record, job.case.placement)?;
-    if let Some(Measurement { count, .. }) = record.principal() {
-        ensure!(count == iterations, "reports {count} samples, not {iterations}, its iterations");
-    }
-    Ok(())
-}
-
-/// Verifies that the CPUs of the threads are those of the placement, and did not change.
-fn verify_cpus(record: &Record, placement: Placement) -> anyhow::Result<()> {
-    let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
-    let (is_spread, has_several) = (placement == Placement::Spread, record.affinity.len() > 1);
-    // A runtime places its tasks itself.
-    let are_threads = record.parameters.get("runtime").is_none_or(|runtime| runtime == "threads");
-    let is_stuck = is_spread && has_several && are_threads && crossing == Some(0.0);
-    ensure!(!is_stuck, "reports the placement 'spread', but no hop between CPUs");
-    let stays = placement != Placement::SameCpu || crossing.is_none_or(|share| share == 0.0);
-    ensure!(stays, "reports the placement 'same-cpu', but hops between CPUs");
-    let chosen = harness::placement::Placement { policy: placement, cpus: record.affinity.clone() };
-    record.cpus.as_ref().map_or(Ok(()), |found| chosen.verify(found))
+    verify(record, &job.case.program, job.case.placement)
 }
 
 /// Judges an ended process and what it printed.
@@ -270,7 +230,7 @@ fn judge(ended: &Ended, job: &Job, record: &anyhow::Result<Record>) -> anyhow::R
         (Cause::Flooded, _) => {
             bail!("was killed: its standard output exceeded {} MiB", STDOUT_BOUND >> 20)
         }
-        (_, Ok(record)) if ended.status.success() => return verify(record, job),
+        (_, Ok(record)) if ended.status.success() => return verify_of(record, job),
         (_, Err(reason)) if ended.status.success() => bail!("{reason:#}"),
         (Cause::Stopped, _) => bail!("was interrupted together with the run"),
         (Cause::Itself, Ok(record)) => record.error.clone().or_else(|| ended.last_line()),
@@ -291,8 +251,10 @@ fn read_record(stdout: &[u8]) -> anyhow::Result<Record> {
     Record::parse(text)
 }
 
+/// The error as it is recorded: in one line, which may quote what a program printed.
 fn on_one_line(error: &Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(LONGEST_ERROR).collect()
 }
 
 /// How long to do the reference work: a fiftieth of a short invocation.

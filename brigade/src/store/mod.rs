@@ -6,8 +6,12 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+pub mod consistency;
+mod lines;
+pub mod neighbours;
 mod older;
 pub mod results;
+pub mod warnings;
 
 /// The recorded machines.
 pub static RECORDED: LazyLock<Machines> = LazyLock::new(|| {

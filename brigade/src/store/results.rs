@@ -1,19 +1,26 @@
 //! The folder of a run's results. Files are only added, and are complete whenever the runner dies.
 //! A folder that somebody else sent is read, and resumed, without touching a file outside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
-use harness::record::{Record, parsed};
-use libc::{O_NOFOLLOW, O_NONBLOCK, c_int};
+use anyhow::{Context, anyhow, bail, ensure};
+use clap::ValueEnum as _;
+use harness::document::parsed;
+use harness::placement::Policy;
+use harness::record::Record;
+use libc::O_NOFOLLOW;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::consistency::{verify, verify_sizes};
+use super::lines::{LONGEST_LINE, Line, Lines};
 use super::older::task_kind_of_older;
+use super::warnings::Warnings;
+use crate::bounds::{self, LONGEST_CASE, MOST_CASES};
 
 /// The description of the run.
 pub const RUN: &str = "run.json";
@@ -30,8 +37,12 @@ pub const PAGE: &str = "report.md";
 /// The report as a web page.
 pub const HTML_PAGE: &str = "report.html";
 
-/// The most runs that [`SavedRun::alike`] reads.
-const MOST_ALIKE: usize = 8;
+/// The longest description of a run or of its machine, in bytes. All cases of the suite fill 200 KiB.
+const LONGEST_DESCRIPTION: u64 = 1 << 20;
+
+/// The longest records, in bytes, and the most lines: as many as fifteen hours of measuring fill.
+const LONGEST_RECORDS: u64 = 512 << 20;
+const MOST_LINES: usize = 100_000;
 
 /// Version of the schemas of the folder's files, `major.minor`.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -258,14 +269,15 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// What these records need. A line without only its line end is kept.
-    pub fn of(records: &[u8]) -> Self {
-        let whole = records.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        let torn = &records[whole..];
+    /// What these records need, whose end is `tail`; `before` is the number of bytes before it. A
+    /// line without only its line end is kept.
+    fn of(before: usize, tail: &[u8]) -> Self {
+        let whole = tail.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let torn = &tail[whole..];
         if serde_json::from_slice::<Invocation>(torn).is_ok() {
-            return Self { kept: records.len(), cut: 0, lacks_end: true };
+            return Self { kept: before + tail.len(), cut: 0, lacks_end: true };
         }
-        Self { kept: whole, cut: torn.len(), lacks_end: false }
+        Self { kept: before + whole, cut: torn.len(), lacks_end: false }
     }
 }
 
@@ -295,23 +307,53 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the folder of an unfinished run to add to it, and returns its records. Nothing is
-    /// written before [`Self::repair`].
+    /// Opens the folder of an unfinished run to add to it. Nothing is written before
+    /// [`Self::repair`].
     ///
     /// # Errors
     /// If the records are not a file of this folder alone, which can be read and written.
-    pub fn open(path: &Path) -> anyhow::Result<(Self, Vec<u8>)> {
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
         let file = path.join(RECORDS);
         let open = || {
-            let (records, bytes) = read(&file, OpenOptions::new().append(true), O_NOFOLLOW)?;
+            let mut options = OpenOptions::new();
+            let options = options.append(true);
+            let records = bounds::open(&file, options, O_NOFOLLOW, LONGEST_RECORDS)?;
             ensure!(records.metadata()?.nlink() == 1, "it is a link");
-            Ok((records, bytes))
+            anyhow::Ok(records)
         };
-        let (records, bytes) = open().with_context(|| format!("resuming {}", file.display()))?;
-        Ok((Self { path: path.to_owned(), records }, bytes))
+        let records = open().with_context(|| format!("resuming {}", file.display()))?;
+        Ok(Self { path: path.to_owned(), records })
     }
 
-    /// Repairs the end of the records that [`Self::open`] returned.
+    /// What the end of the records needs.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the last line is too long.
+    pub fn needed_repair(&self) -> anyhow::Result<Repair> {
+        let resuming = || format!("resuming {}", self.path.join(RECORDS).display());
+        let read = || {
+            let length = self.records.metadata()?.len();
+            let before = length.saturating_sub(LONGEST_LINE as u64);
+            let mut tail = Vec::new();
+            (&self.records).seek(SeekFrom::Start(before))?;
+            (&self.records).take(length - before).read_to_end(&mut tail)?;
+            let is_cut = before > 0 && !tail.contains(&b'\n');
+            ensure!(!is_cut, "its last line has more than {LONGEST_LINE} bytes");
+            Ok(Repair::of(before as usize, &tail))
+        };
+        read().with_context(resuming)
+    }
+
+    /// Reads the run, without what [`Self::repair`] cuts off.
+    ///
+    /// # Errors
+    /// As [`SavedRun::read`].
+    pub fn read(&self, repair: Repair) -> anyhow::Result<SavedRun> {
+        (&self.records).seek(SeekFrom::Start(0))?;
+        SavedRun::described(&self.path)?.with_records(&self.records, repair.kept as u64)
+    }
+
+    /// Makes the repair that [`Self::needed_repair`] found.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -363,6 +405,14 @@ impl Folder {
         line.push(b'\n');
         let appending = || format!("appending to {}", self.path.join(RECORDS).display());
         let open = self.records.metadata()?;
+        let length = open.len() + line.len() as u64;
+        ensure!(
+            line.len() <= LONGEST_LINE && length <= LONGEST_RECORDS,
+            "{}: a line of {} bytes makes {length}; the most are {LONGEST_LINE} a line, and \
+             {LONGEST_RECORDS}: start another run",
+            appending(),
+            line.len()
+        );
         let written = self.records.write_all(&line).and_then(|()| self.records.sync_data());
         if let Err(error) = written {
             // Report the first error.
@@ -407,110 +457,173 @@ pub struct SavedRun {
     pub environment: Environment,
     /// The invocations, in the order in which they ended: `records.jsonl`.
     pub invocations: Vec<Invocation>,
-    /// What was not used, and why: one sentence each, without its full stop. They quote the
-    /// folder's content, unescaped.
-    pub warnings: Vec<String>,
+    /// The lines that were not used, and why. They quote the folder's content, unescaped.
+    pub warnings: Warnings,
 }
 
 impl SavedRun {
     /// A run without invocations.
     pub fn new(description: RunDescription, environment: Environment) -> Self {
-        Self { description, environment, invocations: Vec::new(), warnings: Vec::new() }
+        let (invocations, warnings) = (Vec::new(), Warnings::default());
+        Self { description, environment, invocations, warnings }
     }
 
     /// Reads the folder of a run, including an interrupted or killed one. An invalid line of
     /// records costs a warning.
     ///
     /// # Errors
-    /// If `folder` contains no run, or a file cannot be read.
+    /// If `folder` contains no run, or a file cannot be read or is too long.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        Self::read_beside(folder, &bytes(folder, RECORDS)?)
+        Self::read_bounded(folder, LONGEST_RECORDS)
     }
 
-    /// Reads the folder of a run with these records.
+    /// Reads the folder of a run whose records have at most so many bytes.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_beside(folder: &Path, records: &[u8]) -> anyhow::Result<Self> {
-        Self::parse(&bytes(folder, RUN)?, &bytes(folder, ENVIRONMENT)?, records)
+    pub fn read_bounded(folder: &Path, most: u64) -> anyhow::Result<Self> {
+        let run = Self::described(folder)?;
+        let path = folder.join(RECORDS);
+        let read = || {
+            let records = bounds::open(&path, &mut OpenOptions::new(), 0, most)?;
+            let length = records.metadata()?.len();
+            run.with_records(records, length)
+        };
+        read().with_context(|| format!("reading {}", path.display()))
+    }
+
+    /// Reads the folder of a run without its records, which may be long.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn described(folder: &Path) -> anyhow::Result<Self> {
+        let [description, environment] = [RUN, ENVIRONMENT].map(|name| {
+            let path = folder.join(name);
+            let bytes = bounds::read(&path, LONGEST_DESCRIPTION);
+            let reading = || format!("reading {}: is this the folder of a run?", path.display());
+            bytes.with_context(reading)
+        });
+        Self::parsed(&description?, &environment?)
             .with_context(|| format!("reading the saved run in {}", folder.display()))
     }
 
-    fn parse(description: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<Self> {
-        let description = parsed(description).context(RUN)?;
-        let mut run = Self::new(description, parsed(environment).context(ENVIRONMENT)?);
-        for (number, line) in (1..).zip(records.split_inclusive(|byte| *byte == b'\n')) {
-            match invocation(line) {
-                Ok(invocation) => run.invocations.push(invocation),
+    fn parsed(description: &[u8], environment: &[u8]) -> anyhow::Result<Self> {
+        let description: RunDescription = parsed(description).context(RUN)?;
+        description.verify_sizes().context(RUN)?;
+        Ok(Self::new(description, parsed(environment).context(ENVIRONMENT)?))
+    }
+
+    /// The run with its records, the first `length` bytes of a file.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn with_records(mut self, records: impl Read, length: u64) -> anyhow::Result<Self> {
+        let mut lines = Lines::new(records, length);
+        let mut reading = Reading::of(&self.description);
+        let mut number = 0;
+        while let Some(line) = lines.next()? {
+            number += 1;
+            if number > MOST_LINES {
+                let reason = format!("only the first {MOST_LINES} lines are used");
+                self.warnings.push(&format!("{RECORDS}: {reason}"));
+                break;
+            }
+            match reading.invocation(line) {
+                Ok(invocation) => self.invocations.push(invocation),
                 Err(error) => {
-                    let is_torn = !line.ends_with(b"\n");
-                    let torn = "ends in the middle, as if the run was killed";
-                    let reason = if is_torn { torn.to_owned() } else { format!("{error:#}") };
-                    run.warnings.push(format!("{RECORDS} line {number}: {reason}: not used"));
+                    let warning = format!("{RECORDS} line {number}: {error:#}: not used");
+                    self.warnings.push(&warning);
                 }
             }
         }
-        Ok(run)
+        Ok(self)
+    }
+}
+
+impl RunDescription {
+    /// Verifies that the run has no more of anything than a run can have.
+    ///
+    /// # Errors
+    /// What it has too much of.
+    fn verify_sizes(&self) -> anyhow::Result<()> {
+        let skipped = self.skipped.iter().map(|skipped| &skipped.case);
+        let details = self.details.iter().map(|detail| &detail.case);
+        for (what, count) in [
+            ("cases", self.cases.len()),
+            ("details", self.details.len()),
+            ("skipped cases", self.skipped.len()),
+        ] {
+            ensure!(count <= MOST_CASES, "has {count} {what}, more than {MOST_CASES}");
+        }
+        let long = |name: &&String| name.chars().count() > LONGEST_CASE;
+        if let Some(name) = self.cases.iter().chain(details).chain(skipped).find(long) {
+            let length = name.chars().count();
+            bail!("has a case of {length} characters, more than {LONGEST_CASE}");
+        }
+        Ok(())
+    }
+}
+
+/// Reads the lines of a run's records.
+struct Reading<'a> {
+    cases: BTreeSet<&'a str>,
+    details: BTreeMap<&'a str, &'a CaseDetail>,
+    /// The case, round and attempt of each line.
+    seen: BTreeSet<(&'a str, u32, u32)>,
+}
+
+impl<'a> Reading<'a> {
+    fn of(run: &'a RunDescription) -> Self {
+        let details = run.details.iter().map(|detail| (&*detail.case, detail));
+        let cases = run.cases.iter().map(String::as_str).collect();
+        Self { cases, details: details.collect(), seen: BTreeSet::new() }
     }
 
-    /// Runs of the same build on the same machine in this folder and those next to it, among the
-    /// newest [`MOST_ALIKE`]: all facts of their environments are equal except the boot and tools.
-    /// Sides of a comparison, which may be other builds, and unreadable folders are skipped.
-    pub fn alike(folder: &Path) -> Vec<(PathBuf, Self)> {
-        let facts = |run: &Self| {
-            let of_another = |name: &str| name == "boot" || name.starts_with("software.tools.");
-            let mut facts = run.environment.facts.clone();
-            facts.retain(|name, _| !of_another(name));
-            facts
+    /// The invocation in a line, verified as it was when it was measured.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    fn invocation(&mut self, line: Line) -> anyhow::Result<Invocation> {
+        let Line::Whole(line) = line else { bail!("it has more than {LONGEST_LINE} bytes") };
+        let mut invocation: Invocation = match parsed(line) {
+            Err(_) if !line.ends_with(b"\n") => {
+                bail!("ends in the middle, as if the run was killed")
+            }
+            read => read?,
         };
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        let (Ok(own), Some(parent)) = (Self::read_beside(&folder, b""), folder.parent()) else {
-            return Vec::new();
+        if let Some(record) = &mut invocation.record {
+            record.kind = record.kind.or_else(|| task_kind_of_older(record));
+        }
+        let Invocation { case, round, attempt, record, outcome, .. } = &invocation;
+        let case = self.cases.get(&**case).copied();
+        let case = case.with_context(|| format!("{RUN} does not have its case"))?;
+        let is_measured = *outcome == Outcome::Measured;
+        match record {
+            None => ensure!(!is_measured, "it is marked as measured, but has no record"),
+            Some(record) if is_measured => self.verify(record, case)?,
+            Some(record) => verify_sizes(record)?,
+        }
+        let is_new = self.seen.insert((case, *round, *attempt));
+        ensure!(is_new, "it repeats attempt {attempt} at this case in round {round}");
+        Ok(invocation)
+    }
+
+    /// Verifies a record of a process that measured this case.
+    fn verify(&self, record: &Record, case: &str) -> anyhow::Result<()> {
+        let (program, placement) = match self.details.get(case) {
+            Some(CaseDetail { program, parameters, .. }) => {
+                (program, parameters.get("placement").map(String::as_str))
+            }
+            None => {
+                let placement = record.parameters.get("placement").and_then(Value::as_str);
+                (&record.program, placement)
+            }
         };
-        let all = Self::latest_first(parent).into_iter();
-        let alike = all.filter(|(_, run)| facts(run) == facts(&own)).map(|(folder, _)| folder);
-        let runs = alike.filter_map(|folder| Some((folder.clone(), Self::read(&folder).ok()?)));
-        runs.take(MOST_ALIKE).collect()
+        let placement = placement.unwrap_or("free");
+        let policy = Policy::from_str(placement, false)
+            .map_err(|_| anyhow!("has an unknown placement, '{placement}'"))?;
+        verify(record, program, policy)
     }
-
-    /// The folders of runs, latest first, and the runs without their records, which are long. Other
-    /// folders and sides of a comparison are skipped.
-    pub fn latest_first(parent: &Path) -> Vec<(PathBuf, Self)> {
-        let entries = parent.read_dir().into_iter().flatten().flatten();
-        let runs = entries.filter_map(|entry| {
-            let run = Self::read_beside(&entry.path(), b"").ok()?;
-            Some(((run.description.started_at.clone(), entry.path()), run))
-        });
-        let runs: BTreeMap<_, _> = runs.filter(|(_, run)| run.description.side.is_none()).collect();
-        runs.into_iter().rev().map(|((_, folder), run)| (folder, run)).collect()
-    }
-}
-
-/// A regular file and its bytes; a named pipe is not waited for.
-fn read(path: &Path, options: &mut OpenOptions, flags: c_int) -> anyhow::Result<(File, Vec<u8>)> {
-    let mut file = options.read(true).custom_flags(flags | O_NONBLOCK).open(path)?;
-    ensure!(file.metadata()?.is_file(), "it is not a regular file");
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok((file, bytes))
-}
-
-/// The bytes of a file of the folder.
-fn bytes(folder: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
-    let path = folder.join(name);
-    let (_, bytes) = read(&path, &mut OpenOptions::new(), 0)
-        .with_context(|| format!("reading {}: is this the folder of a run?", path.display()))?;
-    Ok(bytes)
-}
-
-fn invocation(line: &[u8]) -> anyhow::Result<Invocation> {
-    let mut invocation: Invocation = parsed(line)?;
-    if let Some(record) = &mut invocation.record {
-        record.kind = record.kind.or_else(|| task_kind_of_older(record));
-    }
-    let is_whole = invocation.record.is_some() || invocation.outcome != Outcome::Measured;
-    ensure!(is_whole, "it is marked as measured, but has no record");
-    Ok(invocation)
 }
 
 #[cfg(test)]
@@ -522,6 +635,7 @@ mod tests {
 
     use super::*;
     use crate::fixtures::{case, without_record};
+    use crate::store::neighbours::Neighbours;
 
     fn failed(round: u32) -> Invocation {
         without_record("a", round, Outcome::Failed)
@@ -530,8 +644,15 @@ mod tests {
     /// A new run's folder.
     fn folder(parent: &Path) -> Folder {
         let started_at = "2026-01-01T00:00:00Z".to_owned();
-        let run = RunDescription { started_at, ..RunDescription::default() };
-        let run = SavedRun::new(run, Environment::default());
+        let run = RunDescription {
+            started_at,
+            schema_version: SCHEMA_VERSION.to_owned(),
+            cases: vec!["a".to_owned()],
+            ..RunDescription::default()
+        };
+        let schema_version = SCHEMA_VERSION.to_owned();
+        let environment = Environment { schema_version, ..Environment::default() };
+        let run = SavedRun::new(run, environment);
         Folder::create(parent, &run, "x").unwrap()
     }
 
@@ -556,11 +677,13 @@ mod tests {
         // Cut off anywhere, or without only the line end.
         for length in 0..=line.len() {
             fs::write(&records, [&whole, &line[..length]].concat()).unwrap();
-            let (mut folder, bytes) = Folder::open(&folder.path).unwrap();
+            let before = fs::read(&records).unwrap();
+            let mut folder = Folder::open(&folder.path).unwrap();
             let kept = length == line.len();
-            let repair = Repair::of(&bytes);
+            let repair = folder.needed_repair().unwrap();
             assert_eq!(repair.cut, if kept { 0 } else { length });
-            assert_eq!(fs::read(&records).unwrap(), bytes, "it was written to");
+            assert_eq!(folder.read(repair).unwrap().warnings.count(), 0);
+            assert_eq!(fs::read(&records).unwrap(), before, "it was written to");
             folder.repair(repair).unwrap();
             folder.append(&failed(3)).unwrap();
             let text = fs::read_to_string(&records).unwrap();
@@ -596,6 +719,10 @@ mod tests {
         folder
     }
 
+    fn parse(run: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<SavedRun> {
+        SavedRun::parsed(run, environment)?.with_records(records, records.len() as u64)
+    }
+
     fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
         let text = str::from_utf8(bytes).unwrap();
         assert!(text.contains(from), "{from}");
@@ -607,7 +734,7 @@ mod tests {
         for folder in contract::repository::recorded_runs() {
             let run = SavedRun::read(&folder).unwrap();
             let text = fs::read_to_string(folder.join(RECORDS)).unwrap();
-            assert_eq!(run.warnings, [""; 0], "{}", folder.display());
+            assert_eq!(run.warnings, Warnings::default(), "{}", folder.display());
             assert_eq!(run.invocations.len(), text.lines().count());
             let records = run.invocations.iter().filter_map(|one| one.record.as_ref());
             for measurement in records.flat_map(|record| &record.measurements) {
@@ -629,8 +756,10 @@ mod tests {
             }
             fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
         }
-        assert_eq!(SavedRun::alike(&parent.path().join("one")).len(), 2);
-        assert_eq!(SavedRun::latest_first(parent.path()).len(), 3);
+        let mut neighbours = Neighbours::of(parent.path());
+        assert_eq!(neighbours.folders.len(), 3);
+        let alike = neighbours.alike(&parent.path().join("one"), |folder, _| folder.to_owned());
+        assert_eq!((alike.len(), neighbours.warnings), (2, Warnings::default()));
     }
 
     /// The alternatives to one value of a document.
@@ -658,15 +787,15 @@ mod tests {
                 bytes.splice(start.min(end)..start.max(end), piece);
             }
             let [run, environment, records] = &files;
-            if let Ok(run) = SavedRun::parse(run, environment, records) {
+            if let Ok(run) = parse(run, environment, records) {
                 let lines = files[2].split_inclusive(|byte| *byte == b'\n').count();
-                let read = run.invocations.len() + run.warnings.len();
+                let read = run.invocations.len() + run.warnings.count();
                 prop_assert!(read == lines);
             }
-            let Repair { kept, lacks_end, .. } = Repair::of(&files[2]);
+            let Repair { kept, lacks_end, .. } = Repair::of(0, &files[2]);
             let repaired = [&files[2][..kept], &b"\n"[..usize::from(lacks_end)]].concat();
             let expected = Repair { kept: repaired.len(), cut: 0, lacks_end: false };
-            prop_assert_eq!(Repair::of(&repaired), expected);
+            prop_assert_eq!(Repair::of(0, &repaired), expected);
         }
     }
 
@@ -680,16 +809,92 @@ mod tests {
             (replaced(first, "\"round\":1", "\"round\":-1"), "`-1`"),
             (replaced(first, "\"record\":{", "\"record\":null,\"r\":{"), "has no record"),
             (replaced(first, "version\":\"1.0", "version\":\"2.0"), "its schema version is 2.0"),
+            (
+                replaced(first, "\"case\":\"", "\"case\":\"other "),
+                "run.json does not have its case",
+            ),
+            (first.to_vec(), "it repeats attempt 1 at this case in round 1"),
+            (vec![b'['; LONGEST_LINE + 1], "it has more than 4194304 bytes"),
         ] {
-            let records = [first, &bad, second].concat();
-            let read = SavedRun::parse(&run, &environment, &records).unwrap();
+            let end = if bad.ends_with(b"\n") { &b""[..] } else { b"\n" };
+            let records = [first, &bad, end, second].concat();
+            let read = parse(&run, &environment, &records).unwrap();
             assert_eq!(read.invocations.len(), 2, "{reason}");
-            let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+            let warnings: Vec<String> = read.warnings.lines().collect();
+            let [warning] = &warnings[..] else { panic!("{warnings:?}") };
             assert!(warning.contains("line 2: ") && warning.contains(reason), "{warning}");
         }
         let torn = [first, &second[..40]].concat();
-        let read = SavedRun::parse(&run, &environment, &torn).unwrap();
-        assert_eq!((read.invocations.len(), read.warnings.len()), (1, 1));
+        let read = parse(&run, &environment, &torn).unwrap();
+        assert_eq!((read.invocations.len(), read.warnings.count()), (1, 1));
+    }
+
+    /// What a process that measured may not print may not be in a folder either.
+    #[test]
+    fn a_record_that_was_edited_is_named_and_the_others_are_read() {
+        let [run, environment, records] = files();
+        let lines: Vec<&[u8]> = records.split_inclusive(|byte| *byte == b'\n').collect();
+        let [first, second] = lines[..] else { panic!("two lines") };
+        for (edit, reason) in [
+            ((|of| of["ns_per_operation"] = json!(1.0)) as fn(&mut Value), "its mean over"),
+            (|of| of["ns_per_operation"] = json!(1e308), "which no figure is"),
+            (|of| of["count"] = json!(0), "has 0 samples of"),
+            (|of| of["mean_ns"] = json!(-1.0), "is not between"),
+            (|of| of["name"] = json!("x".repeat(70_000)), "text of 70000 bytes"),
+            (|of| of["name"] = json!("x".repeat(700)), "a name of 700 characters"),
+        ] {
+            let mut line: Value = serde_json::from_slice(second).unwrap();
+            edit(&mut line["record"]["measurements"][0]);
+            let edited = line.to_string() + "\n";
+            let read = parse(&run, &environment, &[first, edited.as_bytes()].concat()).unwrap();
+            let warnings: Vec<String> = read.warnings.lines().collect();
+            assert_eq!((read.invocations.len(), warnings.len()), (1, 1), "{warnings:?}");
+            let starts = warnings[0].starts_with("records.jsonl line 2: ");
+            assert!(starts && warnings[0].contains(reason), "{warnings:?}");
+            assert!(warnings[0].len() < 400, "{warnings:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_checked_before_anything_is_kept() {
+        let error = |folder: &Path| format!("{:#}", SavedRun::read(folder).expect_err("an error"));
+        for (name, most) in [
+            (RUN, LONGEST_DESCRIPTION),
+            (ENVIRONMENT, LONGEST_DESCRIPTION),
+            (RECORDS, LONGEST_RECORDS),
+        ] {
+            let folder = folder_with(&files());
+            let file = File::options().write(true).open(folder.path().join(name)).unwrap();
+            file.set_len(20 << 30).unwrap();
+            let error = error(folder.path());
+            assert!(
+                error.contains(&format!("more than {most}")) && error.contains(name),
+                "{error}"
+            );
+        }
+        let mut files = files();
+        files[2] = b"{}\n".repeat(2 * MOST_LINES);
+        let read = SavedRun::read(folder_with(&files).path()).unwrap();
+        assert_eq!(read.warnings.count(), MOST_LINES + 1);
+        for (edit, reason) in [
+            (
+                (|run| run["cases"] = (0..=MOST_CASES).map(|case| case.to_string()).collect())
+                    as fn(&mut Value),
+                "has 2001 cases",
+            ),
+            (
+                |run| run["cases"][1] = json!("x".repeat(LONGEST_CASE + 1)),
+                "case of 1001 characters",
+            ),
+            (|run| run["profile"] = json!("x".repeat(1_000_000)), "text of 1000000 bytes"),
+        ] {
+            let mut files = self::files();
+            let mut run: Value = serde_json::from_slice(&files[0]).unwrap();
+            edit(&mut run);
+            files[0] = run.to_string().into_bytes();
+            let error = error(folder_with(&files).path());
+            assert!(error.contains(reason) && error.len() < 400, "{error}");
+        }
     }
 
     #[test]

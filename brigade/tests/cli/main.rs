@@ -12,4 +12,5 @@ mod report;
 mod repository;
 mod run;
 mod scripts;
+mod strangers;
 mod trace;

@@ -17,8 +17,8 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("plan", &["exit", "manifest", "store", "judge"]),
     ("show", &["judge"]),
     ("judge", &["exit", "manifest", "store"]),
-    ("store", &["exit"]),
-    ("manifest", &["exit", "programs"]),
+    ("store", &["bounds", "exit"]),
+    ("manifest", &["bounds", "exit", "programs"]),
 ];
 
 /// A module by its path from the root of its crate: `judge::report`.

@@ -96,14 +96,16 @@ fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
 /// two runs are of one build, they show nothing: their difference is in question.
 fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
     let own = folders.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-    let mut sets = vec![SavedRun::alike(folders[0])];
+    let alike =
+        |folder| output::alike(folder, |folder, run| (folder.to_owned(), figures(manifest, &run)));
+    let mut sets = vec![alike(folders[0])];
     if own.iter().all(|own| sets[0].iter().any(|(folder, _)| folder == own)) {
         sets[0].retain(|(folder, _)| !own.contains(folder));
     } else {
-        sets.push(SavedRun::alike(folders[1]));
+        sets.push(alike(folders[1]));
     }
-    let sets = sets.iter().filter(|runs| runs.len() > 1);
-    sets.map(|runs| runs.iter().map(|(_, run)| figures(manifest, run)).collect()).collect()
+    let sets = sets.into_iter().filter(|runs| runs.len() > 1);
+    sets.map(|runs| runs.into_iter().map(|(_, figures)| figures).collect()).collect()
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.

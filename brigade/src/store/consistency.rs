@@ -1,0 +1,187 @@
+//! Whether a record can be believed: it is of its case, its sizes have bounds, and its figures agree
+//! with one another. What a program printed and what a folder contains are verified alike. A record
+//! that was forged consistently cannot be distinguished from a real one.
+
+use anyhow::{Context as _, ensure};
+use harness::flags::name;
+use harness::placement::{Placement, Policy};
+use harness::record::{Measurement, Record};
+use serde_json::Value;
+
+/// The tolerated difference between two ways to compute a figure, as a share of it.
+const ROUNDING: f64 = 1e-6;
+
+/// The longest name of a program, of its version, and of a measurement or its operation, in
+/// characters.
+const LONGEST_NAME: usize = 200;
+
+/// The most measurements of a record; servers have four.
+const MOST_MEASUREMENTS: usize = 16;
+
+/// The most inherited facts, CPUs, idle states and points in a ledger. Machines have up to 8192
+/// CPUs.
+const MOST: usize = 8192;
+
+/// The most bytes that the parameters of a record take as JSON: they are repeated in each line of
+/// CSV.
+const LONGEST_PARAMETERS: usize = 4096;
+
+/// Verifies that the record of a process that measured is complete, of this program under this
+/// placement, and does not contradict itself.
+///
+/// # Errors
+/// The first contradiction.
+pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<()> {
+    verify_sizes(record)?;
+    ensure!(record.complete, "exited with 0, but its record is marked incomplete");
+    let found = &record.program;
+    ensure!(found == program, "is a record of '{found}', not of '{program}'");
+    let placement = name(&policy);
+    let under = record.parameters.get("placement").and_then(Value::as_str).unwrap_or(&placement);
+    ensure!(under == placement, "reports the placement '{under}', not '{placement}'");
+    for measurement in &record.measurements {
+        verify_measurement(measurement, record.tasks)
+            .with_context(|| format!("'{}'", measurement.name))?;
+    }
+    let iterations = record.iterations;
+    if let Some(Measurement { count, .. }) = record.principal() {
+        ensure!(*count == iterations, "reports {count} samples, not {iterations}, its iterations");
+    }
+    if let Some(kept) = record.schedule {
+        let missed = kept.missed.max(kept.called_late.unwrap_or(0));
+        ensure!(missed <= iterations, "missed {missed} of {iterations} iterations");
+    }
+    verify_amounts(record)?;
+    verify_shares(record)?;
+    verify_cpus(record, policy)
+}
+
+/// Verifies that a record has no more of anything than a record can have: whatever its process
+/// did, others repeat its names and parameters.
+///
+/// # Errors
+/// What it has too much of.
+pub fn verify_sizes(record: &Record) -> anyhow::Result<()> {
+    let measurements = record.measurements.len();
+    ensure!(
+        measurements <= MOST_MEASUREMENTS,
+        "has {measurements} measurements, more than {MOST_MEASUREMENTS}"
+    );
+    let names = record.measurements.iter().flat_map(|one| [&one.name, &one.operation]);
+    for name in names.chain([&record.program, &record.version]) {
+        let length = name.chars().count();
+        ensure!(
+            (1..=LONGEST_NAME).contains(&length),
+            "has a name of {length} characters, not of 1 to {LONGEST_NAME}"
+        );
+    }
+    let length = serde_json::to_string(&record.parameters)?.len();
+    ensure!(
+        length <= LONGEST_PARAMETERS,
+        "has parameters of {length} bytes, more than {LONGEST_PARAMETERS}"
+    );
+    let states = record.waiting.as_ref().and_then(|waiting| waiting.idle_states.as_ref());
+    for (what, count) in [
+        ("inherited facts", record.inherited.len()),
+        ("CPUs", record.affinity.len()),
+        ("idle states", states.map_or(0, Vec::len)),
+        ("points in its ledger", record.ledger.as_ref().map_or(0, Vec::len)),
+    ] {
+        ensure!(count <= MOST, "has {count} {what}, more than {MOST}");
+    }
+    Ok(())
+}
+
+fn verify_measurement(of: &Measurement, tasks: u64) -> anyhow::Result<()> {
+    let Measurement { operations, count, mean_ns, min_ns, max_ns, .. } = of;
+    ensure!(*count > 0 && *operations > 0, "has {count} samples of {operations} operations");
+    let (min, max) = (*min_ns as f64, *max_ns as f64);
+    let slack = max * ROUNDING;
+    ensure!(
+        (min - slack..=max + slack).contains(mean_ns),
+        "its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
+    );
+    let deviation = of.stddev_ns.unwrap_or(0.0);
+    ensure!(
+        (0.0..=max - min + slack).contains(&deviation),
+        "its deviation, {deviation} ns, is not within its range"
+    );
+    let percentiles = [of.p50_ns, of.p90_ns, of.p99_ns, of.p999_ns, *max_ns];
+    ensure!(percentiles.is_sorted(), "its percentiles decrease");
+    verify_quotient("operations", *mean_ns, *operations, of.ns_per_operation)?;
+    match of.ns_per_task {
+        Some(figure) => verify_quotient("tasks", *mean_ns, tasks, figure),
+        None => Ok(()),
+    }
+}
+
+/// Verifies a figure that is the mean over a number of operations or tasks.
+fn verify_quotient(of: &str, mean_ns: f64, divisor: u64, figure: f64) -> anyhow::Result<()> {
+    ensure!(divisor > 0, "has a mean per task, but no tasks");
+    let right = mean_ns / divisor as f64;
+    ensure!(
+        (figure - right).abs() <= right * ROUNDING,
+        "its mean over {divisor} {of} is {right} ns, not {figure}"
+    );
+    Ok(())
+}
+
+/// Verifies that nothing that is counted or timed is negative.
+fn verify_amounts(record: &Record) -> anyhow::Result<()> {
+    let (cpu, switches) = (record.cpu.as_ref(), record.switches.as_ref());
+    let (waiting, serving) = (record.waiting.as_ref(), record.serving.as_ref());
+    let work = record.work.as_ref();
+    for (what, amount) in [
+        ("CPU time", cpu.map(|of| of.user_ns_per_operation)),
+        ("CPU time", cpu.map(|of| of.system_ns_per_operation)),
+        ("CPU time", cpu.and_then(|of| of.uncounted_ns_per_operation)),
+        ("switches", switches.map(|of| of.voluntary_per_operation)),
+        ("switches", switches.map(|of| of.involuntary_per_operation)),
+        ("switches", switches.and_then(|of| of.expected_per_operation)),
+        ("system calls", record.system_calls_per_operation),
+        ("waiting", waiting.and_then(|of| of.runnable_ns_per_operation)),
+        ("waiting", waiting.and_then(|of| of.idle_ns_per_operation)),
+        ("interrupts", waiting.and_then(|of| of.reschedules_per_operation)),
+        ("interrupts", waiting.and_then(|of| of.calls_per_operation)),
+        ("polls", serving.map(|of| of.polls_per_request)),
+        ("switches", serving.map(|of| of.server_switches_per_request)),
+        ("waits", serving.and_then(|of| of.server_waits_per_request)),
+        ("CPU time", serving.map(|of| of.server_busy)),
+        ("CPU time", serving.map(|of| of.load_busy)),
+        ("work", work.and_then(|of| of.ns_per_unit)),
+        ("work", work.and_then(|of| of.mean_ns_per_unit)),
+    ] {
+        let amount = amount.unwrap_or(0.0);
+        ensure!(amount >= 0.0, "reports {what} of {amount}");
+    }
+    for state in waiting.iter().flat_map(|of| of.idle_states.iter().flatten()) {
+        let amounts = [state.entries_per_operation, state.ns_per_operation];
+        ensure!(amounts.iter().all(|amount| *amount >= 0.0), "reports idle states of {amounts:?}");
+    }
+    Ok(())
+}
+
+/// Verifies that shares are between 0 and 1.
+fn verify_shares(record: &Record) -> anyhow::Result<()> {
+    let crossing = record.switches.and_then(|of| of.cross_cpu_share);
+    let empty = record.serving.and_then(|of| of.empty_polls);
+    for (what, share) in [("hops between CPUs", crossing), ("empty polls", empty)] {
+        let share = share.unwrap_or(0.0);
+        ensure!((0.0..=1.0).contains(&share), "reports a share of {what} of {share}");
+    }
+    Ok(())
+}
+
+/// Verifies that the CPUs of the threads are those of the placement, and did not change.
+fn verify_cpus(record: &Record, policy: Policy) -> anyhow::Result<()> {
+    let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
+    let (is_spread, has_several) = (policy == Policy::Spread, record.affinity.len() > 1);
+    // A runtime places its tasks itself.
+    let are_threads = record.parameters.get("runtime").is_none_or(|runtime| runtime == "threads");
+    let is_stuck = is_spread && has_several && are_threads && crossing == Some(0.0);
+    ensure!(!is_stuck, "reports the placement 'spread', but no hop between CPUs");
+    let stays = policy != Policy::SameCpu || crossing.is_none_or(|share| share == 0.0);
+    ensure!(stays, "reports the placement 'same-cpu', but hops between CPUs");
+    let chosen = Placement { policy, cpus: record.affinity.clone() };
+    record.cpus.as_ref().map_or(Ok(()), |found| chosen.verify(found))
+}
