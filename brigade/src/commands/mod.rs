@@ -55,7 +55,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     }
     match command {
         Command::Run { names, flags } => match &flags.resume {
-            Some(folder) => resume::resume(folder, &manifest, flags.full),
+            Some(folder) => resume::resume(folder, manifest, flags.full),
             None => run::run(&names, &flags, manifest),
         },
         Command::Report(flags) => report::show(&flags, &manifest),

@@ -1,6 +1,6 @@
 //! `brigade run --resume DIR`: resumes a run that was interrupted or killed. Existing records stay;
 //! missing invocations run in the original order. The folder may come from a stranger: all that
-//! runs is this binary's manifest, and only if it is the one of the run.
+//! runs is programs of this binary's manifest, with its flags, and only if it is the one of the run.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 
 use crate::commands::report::Reporter;
-use crate::commands::run::{command_of, finish};
+use crate::commands::run::{command_of, finish, write_pages};
 use crate::commands::session::{Series, Session};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
@@ -28,11 +28,20 @@ const FIXED: [&str; 4] = ["processor.", "kernel.", "memory_total_bytes", "softwa
 /// # Errors
 /// If the run in `path` cannot be resumed here, the programs cannot be built, or the results or
 /// standard output cannot be written.
-pub fn resume(path: &Path, manifest: &Manifest, full: bool) -> anyhow::Result<Exit> {
-    // Before reading anything: a run that writes to the folder holds the lock.
-    let mut session = Session::begin(manifest)?;
-    resumed(manifest, &mut session, path, full)
-        .with_context(|| format!("--resume {}", path.display()))
+pub fn resume(path: &Path, mut manifest: Manifest, full: bool) -> anyhow::Result<Exit> {
+    let resuming = || format!("--resume {}", path.display());
+    // It does not change during a run, and lists the cases that were typed.
+    let described = described(path).with_context(resuming)?;
+    manifest.admit_from_stranger(&described.description.cases);
+    // Before reading the records: a run that writes to the folder holds the lock.
+    let mut session = Session::begin(&manifest)?;
+    resumed(&manifest, &mut session, path, full).with_context(resuming)
+}
+
+fn described(path: &Path) -> anyhow::Result<SavedRun> {
+    let is_run = path.join(results::RUN).exists();
+    ensure!(is_run, "there is no {}: start a new run", results::RUN);
+    SavedRun::described(path)
 }
 
 fn resumed(
@@ -41,8 +50,6 @@ fn resumed(
     path: &Path,
     full: bool,
 ) -> anyhow::Result<Exit> {
-    let is_run = path.join(results::RUN).exists();
-    ensure!(is_run, "there is no {}: start a new run", results::RUN);
     let mut folder = Folder::open(path)?;
     let repair = folder.needed_repair()?;
     let saved = folder.read(repair)?;
@@ -52,8 +59,16 @@ fn resumed(
         bail!("this folder is the {side} of a comparison; run the comparison again");
     }
     if Schedule::of(description, invocations).next_turn().is_none() {
-        let path = path.display();
-        output::print(&format!("nothing to do: the run is complete (brigade report {path})\n"))?;
+        // The disk may have been full when they were due.
+        let is_written = [results::PAGE, results::HTML_PAGE].map(|name| path.join(name).exists());
+        let done = if is_written == [true; 2] {
+            "nothing to do: the run is complete"
+        } else {
+            let report = Reporter::new(manifest, path).report(&saved, false);
+            write_pages(&folder, &report)?;
+            "the run is complete: its pages were missing, and are written"
+        };
+        output::print(&format!("{done} (brigade report {})\n", path.display()))?;
         return Ok(exit_after(invocations));
     }
     let case = |name: &String| {

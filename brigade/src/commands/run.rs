@@ -12,13 +12,14 @@ use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::Exit;
+use crate::judge::report::Report;
 use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::fingerprints;
 use crate::measure::invoke::command;
 use crate::plan::Schedule;
 use crate::show::formats::markdown;
 use crate::show::html::html;
-use crate::store::results::{self, Environment, Procedure, RunDescription, SavedRun};
+use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, SavedRun};
 
 /// Runs `brigade run`.
 ///
@@ -78,6 +79,15 @@ fn command_line(names: &[String], flags: &MeasureFlags, seed: u64) -> Vec<String
     begin.into_iter().chain(names.iter().cloned()).chain(values.flatten()).collect()
 }
 
+/// Writes the pages of a run into its folder.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write_pages(folder: &Folder, report: &Report) -> anyhow::Result<()> {
+    folder.write(results::PAGE, &markdown(report))?;
+    folder.write(results::HTML_PAGE, &html(report))
+}
+
 /// Runs the remaining invocations, then reports and saves.
 ///
 /// # Errors
@@ -99,9 +109,7 @@ pub fn finish(
     let Series { folder, saved, .. } = &series;
     let report = reporter.report(saved, false);
     // The screen names the page, and is printed even if that cannot be written.
-    let written = folder
-        .write(results::PAGE, &markdown(&report))
-        .and_then(|()| folder.write(results::HTML_PAGE, &html(&report)));
+    let written = write_pages(folder, &report);
     reporter
         .print(&report, full)
         .with_context(|| format!("showing the results in {}", path.display()))?;

@@ -34,6 +34,9 @@ pub fn default_seconds(cases: usize) -> f64 {
     (cases as f64 * SECONDS_FOR_A_CASE).max(LEAST_SECONDS)
 }
 
+/// Flags of programs that run a command or write a file.
+const NOT_FROM_STRANGERS: [&str; 4] = ["--command", "--histogram", "--server", "--trace"];
+
 /// The manifest's file name.
 const FILE_NAME: &str = "suite.toml";
 
@@ -316,6 +319,22 @@ impl Manifest {
         let is_group = |name: &&String| self.groups.iter().any(|group| group.name == **name);
         let cases = names.iter().filter(|name| !is_group(name));
         cases.filter_map(|line| Some(self.case(line).ok()?.name.clone())).collect()
+    }
+
+    /// Adds the cases with these command lines that no group has, unless a flag of one is not among
+    /// those of the manifest's cases, or runs a command or writes a file: a stranger may have
+    /// written the lines.
+    pub fn admit_from_stranger(&mut self, lines: &[String]) {
+        let mut flags: BTreeSet<&str> =
+            self.cases.iter().flat_map(|case| &case.flags).map(String::as_str).collect();
+        flags.retain(|flag| !NOT_FROM_STRANGERS.contains(flag));
+        let is_harmless = |line: &&String| {
+            let known = |flag: &str| flags.contains(flag) || flag == "--placement";
+            let mut words = line.split_whitespace().filter(|word| word.starts_with('-'));
+            words.all(|word| word.split('=').next().is_some_and(known))
+        };
+        let harmless: Vec<String> = lines.iter().filter(is_harmless).cloned().collect();
+        self.admit(&harmless);
     }
 
     /// The cases of these groups and with these command lines, each once, in the manifest's order;

@@ -368,7 +368,6 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
     let early: Change = |_, folder| fs::remove_file(folder.join("run.json")).unwrap();
     for (change, keys, [from, to], says) in [
         (nothing, "", ["--max-time 1", "--max-time 2"], "'a' has changed since the run began"),
-        (nothing, "", ["\"b\"", "\"b --x\""], "suite.toml has no case 'b'"),
         (
             nothing,
             ", needs_cpus = 100000",
@@ -397,6 +396,55 @@ fn two_definitions_builds_or_machines_are_not_mixed() {
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
         assert!(state() == before, "something was run");
     }
+}
+
+/// The line is typed, and no group has it.
+#[test]
+fn a_run_of_a_case_that_the_suite_lacks_is_completed() {
+    let script = format!(
+        "echo run >>runs\n\
+         [ $(wc -l <runs) = 2 ] && {{ touch ready; while [ ! -e go ]; do sleep 0.01; done; }}\n\
+         echo '{RECORD}'"
+    );
+    let bench = Bench::new(&["a --tasks 2 --via c"], &script);
+    let brigade = start(&bench, &["run", "a --tasks 7"]);
+    eventually("the second is running", || bench.path("ready").exists());
+    send(&brigade, Signal::SIGINT);
+    assert_eq!(end_of(brigade).code, Some(130));
+    fs::write(bench.path("go"), "").unwrap();
+    let ended = bench.resumes();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let folder = bench.result_folders().remove(0);
+    let expected: Vec<_> = (1..=3).map(|round| ("a --tasks 7".to_owned(), round)).collect();
+    assert_eq!(rounds_in(&folder), expected);
+    // A folder's own words are no flags, and neither are those that run a command.
+    fs::remove_file(folder.join("report.md")).unwrap();
+    let text = fs::read_to_string(folder.join("run.json")).unwrap();
+    for line in ["a --tasks=7 --command=reboot", "a --histogram x", "a -c x", "a --other 1", "z"] {
+        let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
+        fs::write(folder.join("run.json"), text.replace("a --tasks 7", line)).unwrap();
+        fs::write(folder.join("records.jsonl"), "").unwrap();
+        let ended = bench.resumes();
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+        assert!(ended.stderr.contains("suite.toml has no case"), "{ended:?}");
+        fs::write(folder.join("records.jsonl"), records).unwrap();
+    }
+    assert_eq!(fs::read_to_string(bench.path("runs")).unwrap().lines().count(), 4);
+}
+
+#[test]
+fn pages_that_a_full_disk_has_prevented_are_written_later() {
+    let bench = Bench::printing(RECORD);
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    let folder = bench.result_folders().remove(0);
+    let pages = ["report.md", "report.html"].map(|name| folder.join(name));
+    let before = pages.each_ref().map(|page| fs::read_to_string(page).unwrap());
+    fs::remove_file(&pages[1]).unwrap();
+    let ended = bench.resumes();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains("are written"), "{ended:?}");
+    assert_eq!(pages.each_ref().map(|page| fs::read_to_string(page).unwrap()), before);
+    assert!(bench.resumes().stdout.starts_with("nothing to do"));
 }
 
 /// Interrupted at any moment, by SIGINT or SIGKILL, a run leaves a folder that `report` reads and
