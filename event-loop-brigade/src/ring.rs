@@ -39,9 +39,10 @@ impl Ring {
     /// [`Refusal`] if the kernel has no such ring; otherwise the kernel's.
     pub fn over(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
         let ring = open(kind)?;
-        let quietly = match ring.params().is_feature_skip_cqe_on_success() {
-            true => Flags::SKIP_SUCCESS,
-            false => Flags::empty(),
+        let quietly = if ring.params().is_feature_skip_cqe_on_success() {
+            Flags::SKIP_SUCCESS
+        } else {
+            Flags::empty()
         };
         // The kernel may still write to them after the ring has been closed, so they are never
         // freed.

@@ -18,12 +18,11 @@ pub fn summary(record: &Record) -> String {
     };
     text += &distribution(principal);
     for other in others {
-        text += &match record.serving.is_some() && other.count == 1 {
-            true => {
-                let ns = duration(other.ns_per_operation);
-                format!("{}: {ns} of CPU time per {}\n", other.name, other.operation)
-            }
-            false => format!("{}:\n  {}", other.name, distribution(other)),
+        text += &if record.serving.is_some() && other.count == 1 {
+            let ns = duration(other.ns_per_operation);
+            format!("{}: {ns} of CPU time per {}\n", other.name, other.operation)
+        } else {
+            format!("{}:\n  {}", other.name, distribution(other))
         };
     }
     text += &record.serving.as_ref().map_or(String::new(), |found| serving_lines(found, record));

@@ -350,10 +350,11 @@ fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
     // Otherwise the kernel counts this as kernel profiling, which paranoid 2 forbids.
     options.exclude.kernel = true;
     let cpu = Cpu(cpu as u32);
-    let counter = match of_all {
-        true => Counter::new(Software::Dummy, (Proc::ALL, cpu), options),
-        false => Counter::new(Software::Dummy, (Proc::CURRENT, cpu), options),
-    }?;
+    let counter = if of_all {
+        Counter::new(Software::Dummy, (Proc::ALL, cpu), options)?
+    } else {
+        Counter::new(Software::Dummy, (Proc::CURRENT, cpu), options)?
+    };
     let samplers = PAGES.map(|pages| counter.sampler(pages));
     let sampler = samplers.into_iter().reduce(|found, next| found.or(next)).expect("sizes")?;
     Ok((counter, sampler))

@@ -102,10 +102,12 @@ impl<'a> Reporter<'a> {
 
     /// Prints the screen of a report, or all its tables and notes.
     pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
-        output::print_coloured(&match full {
-            true => show::page::text(&show::report::page(report)),
-            false => self.screen(report, output::height()),
-        })
+        let text = if full {
+            show::page::text(&show::report::page(report))
+        } else {
+            self.screen(report, output::height())
+        };
+        output::print_coloured(&text)
     }
 }
 

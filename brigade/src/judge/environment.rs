@@ -363,10 +363,14 @@ fn begins_with_any(name: &str, stems: &[&str]) -> bool {
 /// The differences between inherited facts, those between two known kinds of CPU, and all others,
 /// one line each.
 pub fn by_kind(differences: &[Difference]) -> [Vec<String>; 3] {
-    let kind = |fact: &Difference| match is_inherited(&fact.name) {
-        true => 0,
-        false if fact.is_of_cpus() && !fact.values.contains(&None) => 1,
-        false => 2,
+    let kind = |fact: &Difference| {
+        if is_inherited(&fact.name) {
+            0
+        } else if fact.is_of_cpus() && !fact.values.contains(&None) {
+            1
+        } else {
+            2
+        }
     };
     [0, 1, 2].map(|wanted| {
         let of_kind = differences.iter().filter(|fact| kind(fact) == wanted);

@@ -118,10 +118,12 @@ impl Impact {
         // The middle of a narrow range decides.
         let middle = (low * high).sqrt();
         let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
-        let matters = match used.at_least {
-            _ if least >= MATTERS => Matters::Yes,
-            false if most < MATTERS => Matters::No,
-            _ => Matters::Undecided,
+        let matters = if least >= MATTERS {
+            Matters::Yes
+        } else if most < MATTERS && !used.at_least {
+            Matters::No
+        } else {
+            Matters::Undecided
         };
         Self { used, prices, kinds, share: Interval { low, high }, matters }
     }

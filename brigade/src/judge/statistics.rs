@@ -76,9 +76,12 @@ impl Estimate {
     fn widened(self, inflation: f64) -> Self {
         let by = inflation.sqrt();
         let is_positive = self.interval.is_some_and(|ends| ends.low > 0.0);
-        let widen = |end: f64| match is_positive {
-            true => self.value * (end / self.value).powf(by),
-            false => self.value + (end - self.value) * by,
+        let widen = |end: f64| {
+            if is_positive {
+                self.value * (end / self.value).powf(by)
+            } else {
+                self.value + (end - self.value) * by
+            }
         };
         Self { interval: self.map(widen).interval, ..self }
     }

@@ -44,14 +44,15 @@ fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> S
         return format!("Keep {usual}: no other is clearly cheaper under any load.");
     };
     let by = times(ratio.value);
-    match depends {
-        true => format!(
+    if *depends {
+        format!(
             "It depends on the load: with {load}, {usual} takes {by} as long as {better}; with another \
              load {better} is slower."
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "Use {better}: with {load}, {usual} takes {by} as long, and it is never clearly cheaper."
-        ),
+        )
     }
 }
 
@@ -73,10 +74,11 @@ pub fn loads_table(loads: &Loads) -> Table {
         let mut cells = vec![line.letter.to_string(), line.label.clone()];
         for at in 0..loads.loads.len() {
             let figure = value(line, at);
-            cells.extend(match figure.is_finite() {
-                true => [duration(figure), by(line, at)],
-                false => [ABSENT.to_owned(), String::new()],
-            });
+            if figure.is_finite() {
+                cells.extend([duration(figure), by(line, at)]);
+            } else {
+                cells.extend([ABSENT.to_owned(), String::new()]);
+            }
         }
         table.push(cells);
     }

@@ -89,10 +89,12 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
         let limit = forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit));
         let mut cells = vec![name(&forecast.kind), fits, limit];
         if let Some((tasks, bytes)) = tasks.zip(forecast.memory_bytes) {
-            let fits = match forecast.allows(tasks) {
-                false => "NO",
-                true if forecast.at_most => "unknown",
-                true => "yes",
+            let fits = if !forecast.allows(tasks) {
+                "NO"
+            } else if forecast.at_most {
+                "unknown"
+            } else {
+                "yes"
             };
             cells.splice(1..1, [fits.to_owned(), quantity(Resource::Memory, bytes)]);
         }

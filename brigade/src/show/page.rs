@@ -111,18 +111,20 @@ impl Table {
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
         let name = &row[0];
-        let (before, name) = match width(name) > widths[0] {
-            true => (lines(name), ""),
-            false => (String::new(), name.as_str()),
+        let (before, name) = if width(name) > widths[0] {
+            (lines(name), "")
+        } else {
+            (String::new(), name.as_str())
         };
         let cells = iter::once(name).chain(row[1..].iter().map(String::as_str));
         let padded: Vec<String> = cells
             .zip(widths)
             .zip(&self.right)
-            .map(|((cell, width), right)| match right {
-                false => format!("{cell:<width$}"),
-                true => format!("{cell:>width$}"),
-            })
+            .map(
+                |((cell, width), right)| {
+                    if *right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                },
+            )
             .collect();
         let line = padded.join(" ").trim_end().to_owned();
         let (last, others) = widths.split_last().expect("a table has columns");

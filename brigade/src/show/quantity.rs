@@ -52,9 +52,10 @@ pub fn duration(ns: f64) -> String {
 /// `value` with three significant digits, without trailing zeros.
 pub fn brief(value: f64) -> String {
     let digits = three_digits(value);
-    match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => digits,
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        digits
     }
 }
 
@@ -118,10 +119,10 @@ pub fn factor(ratio: f64) -> String {
 
 /// A row's factor on the first screen; `None` without a figure.
 pub fn factor_of(row: &Row, block: &Block) -> Option<String> {
-    match row.case == block.reference {
-        true => Some("1".to_owned()),
-        false => row.factor.map(|ratio| factor(ratio.value)),
+    if row.case == block.reference {
+        return Some("1".to_owned());
     }
+    row.factor.map(|ratio| factor(ratio.value))
 }
 
 /// A ratio in a sentence, such as `2.5 times` or `the same`.

@@ -85,9 +85,10 @@ pub fn tables(group: &Group) -> Vec<Block> {
 
 /// The figures of a group's cases; more percentiles if the group asks for them.
 fn times(group: &Group) -> Table {
-    let mut table = Table::of(match group.tails {
-        true => "case|op|median [95 %]|>p50|>p90|>p99|>p99.9|>n",
-        false => "case|op|median [95 %]|80 %|>p50|>p99|>cpu|>sw/op|>n",
+    let mut table = Table::of(if group.tails {
+        "case|op|median [95 %]|>p50|>p90|>p99|>p99.9|>n"
+    } else {
+        "case|op|median [95 %]|80 %|>p50|>p99|>cpu|>sw/op|>n"
     });
     let mut before = "";
     for row in &group.rows {
@@ -98,16 +99,17 @@ fn times(group: &Group) -> Table {
         let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
         let Percentiles { p50, p90, p99, p999 } = row.percentiles;
         let mut cells = vec![name, operation.clone(), estimated(row)];
-        cells.extend(match group.tails {
-            true => [p50, p90, p99, p999].map(time).to_vec(),
-            false => vec![
+        if group.tails {
+            cells.extend([p50, p90, p99, p999].map(time));
+        } else {
+            cells.extend([
                 row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit)),
                 time(p50),
                 time(p99),
                 time(row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds)),
                 row.switches.map_or(ABSENT.to_owned(), three_digits),
-            ],
-        });
+            ]);
+        }
         cells.push(count(row));
         table.push(cells);
         before = &row.case;

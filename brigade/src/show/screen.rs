@@ -156,9 +156,10 @@ fn machine_and_day(run: &RunSummary) -> String {
     let right = terminal::line(&format!("{day}, {}", rounds(&run.progress)));
     let room = COLUMNS.saturating_sub(right.chars().count() + 2);
     let machine = terminal::line(&run.machine);
-    let machine = match machine.chars().count() > room {
-        true => machine.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
-        false => machine,
+    let machine = if machine.chars().count() > room {
+        machine.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+    } else {
+        machine
     };
     format!("{machine:<room$}  {right}\n")
 }
@@ -365,9 +366,10 @@ fn end(report: &Report, place: Place<'_>) -> String {
         return String::new();
     }
     let folder = terminal::line(place.folder);
-    let rest = match place.has_page {
-        true => format!("page: {folder}/{HTML_PAGE}\n"),
-        false => format!("more: brigade report --full {folder}\n"),
+    let rest = if place.has_page {
+        format!("page: {folder}/{HTML_PAGE}\n")
+    } else {
+        format!("more: brigade report --full {folder}\n")
     };
     let next = match &report.next {
         _ if !progress.is_complete && progress.resumable => {

@@ -29,9 +29,10 @@ pub fn impact(impact: &Impact) -> String {
         ),
     };
     let leaves = kinds[&SwitchKind::OtherCpu].low + kinds[&SwitchKind::Asleep].low;
-    let advice = match *matters == Matters::Yes && leaves > 0.5 {
-        true => " If its threads take turns, keep them on one CPU: taskset -c 0 COMMAND.",
-        false => "",
+    let advice = if *matters == Matters::Yes && leaves > 0.5 {
+        " If its threads take turns, keep them on one CPU: taskset -c 0 COMMAND."
+    } else {
+        ""
     };
     // The most expensive first.
     let shares = kinds.iter().rev().filter(|(_, share)| share.low.max(share.high) >= 0.001);

@@ -63,9 +63,10 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
         let [plain, traced] = [plain_ns, blame.mean_ns()].map(duration);
         format!(", on average {traced}, and {plain} without tracing")
     });
-    let sees = match trace.whole_machine {
-        true => "",
-        false => " Other processes are not visible without CAP_PERFMON.",
+    let sees = if trace.whole_machine {
+        ""
+    } else {
+        " Other processes are not visible without CAP_PERFMON."
     };
     let mut table = Table::of("part of a hop|>p50|>p99|>share");
     for time in &blame.parts {
