@@ -23,6 +23,7 @@ mod manifest;
 mod measure;
 mod plan;
 mod programs;
+mod shell;
 mod show;
 mod store;
 

@@ -420,7 +420,7 @@ fn fail(program: Program, error: &anyhow::Error) -> ExitCode {
 
 /// Prints one line to standard error; ignores a failure.
 fn warn(program: Program, line: &str) {
-    let _ = writeln!(io::stderr(), "{}: {}", program.name, terminal::line(line));
+    let _ = writeln!(io::stderr(), "{}: {}", program.name, terminal::message(line));
 }
 
 #[cfg(test)]

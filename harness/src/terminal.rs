@@ -17,6 +17,22 @@ pub fn line(text: &str) -> String {
     escaped(text, acts)
 }
 
+/// The longest message, in characters.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// A message in one line, as [`line`] makes it. The middle of a long one is left out: it may quote
+/// an argument of any length, but names what is wrong at its ends.
+pub fn message(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= LONGEST_MESSAGE {
+        return line(text);
+    }
+    let half = LONGEST_MESSAGE / 2;
+    let first: String = text.chars().take(half).collect();
+    let last: String = text.chars().skip(count - half).collect();
+    format!("{} [{} characters] {}", line(&first), count - 2 * half, line(&last))
+}
+
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -43,12 +59,21 @@ fn acts(c: char) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{acts, line, text};
+    use super::{LONGEST_MESSAGE, acts, line, message, text};
 
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(line("a\n\u{1b}[31m\u{202e}"), "a\\u000a\\u001b[31m\\u202e");
         assert_eq!(text("a\n\u{1b}"), "a\n\\u001b");
+    }
+
+    #[test]
+    fn the_middle_of_a_long_message_is_left_out() {
+        assert_eq!(message("a\nb"), "a\\u000ab");
+        let long = format!("begin {} end", "ä".repeat(100_000));
+        let short = message(&long);
+        assert!(short.starts_with("begin ä") && short.ends_with("ä end"), "{short}");
+        assert!(short.chars().count() < LONGEST_MESSAGE + 50, "{short}");
     }
 
     proptest! {

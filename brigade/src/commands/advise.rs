@@ -16,6 +16,7 @@ use crate::judge::rank::{Rank, ranks};
 use crate::judge::report::Report;
 use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
+use crate::shell::quoted;
 use crate::show::page::{self, Block, Table, item, joined};
 use crate::show::quantity::figure;
 use crate::store::RECORDED;
@@ -116,7 +117,7 @@ impl Setting {
             (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
         };
         let Self { file, advised, change, .. } = &self;
-        let cases = format!("'{}'", self.cases.join("' '"));
+        let cases = quoted(self.cases.iter().map(String::as_str));
         let (mut restore, mut test) = (None, format!("brigade run {cases}, before and after"));
         if let (Some(file), None) = (file, change) {
             // The selected one of several choices.

@@ -21,6 +21,7 @@ use crate::judge::report::Report;
 use crate::judge::row::{idle_entries, interrupts};
 use crate::manifest::Manifest;
 use crate::measure::process::Signals;
+use crate::shell::quoted;
 use crate::show;
 use crate::show::verdict::{Verdict, verdict};
 
@@ -133,7 +134,8 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         }
     };
     found.with_context(|| {
-        let cases: Vec<&str> = manifest.impact.values().flatten().map(String::as_str).collect();
-        format!("measure what a switch costs here first: brigade run '{}'", cases.join("' '"))
+        let cases = manifest.impact.values().flatten().map(String::as_str);
+        let run = ["brigade", "run"].into_iter();
+        format!("measure what a switch costs here first: {}", quoted(run.chain(cases)))
     })
 }

@@ -9,6 +9,7 @@ use crate::manifest::{Case, Group, Manifest, default_seconds};
 use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
 use crate::programs;
+use crate::shell::quoted;
 use crate::show::page::{Table, lines};
 
 /// Runs `brigade list`.
@@ -63,8 +64,8 @@ fn page(manifest: &Manifest, case: &Case) -> String {
     });
     let words = command(manifest.program_of(case).form, case, &[]).into_iter();
     let words: Vec<String> = words.filter(|word| word != "--json" && word != "--quiet").collect();
-    let by_hand = format!("by hand:  {}\n", words.join(" "));
-    let run = format!("measure:  brigade run '{}'\n", case.name);
+    let by_hand = format!("by hand:  {}\n", quoted(words.iter().map(String::as_str)));
+    let run = format!("measure:  {}\n", quoted(["brigade", "run", &case.name]));
     let kind = manifest.task_kind(case);
     let kind = kind.map_or_else(String::new, |kind| format!("kind:     {}\n", name(&kind)));
     let answers: String = answers.collect();

@@ -157,7 +157,7 @@ fn warn_once(message: &str) {
 /// Writes one line to standard error, after the program's name.
 pub fn warn(message: &str) {
     // Without standard error, nobody can read the warning.
-    let _ = writeln!(io::stderr(), "brigade: {}", terminal::line(message));
+    let _ = writeln!(io::stderr(), "brigade: {}", terminal::message(message));
 }
 
 #[cfg(test)]

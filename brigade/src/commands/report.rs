@@ -91,9 +91,12 @@ impl<'a> Reporter<'a> {
     }
 
     fn screen(&self, report: &Report, height: Option<usize>) -> String {
+        let page = self.folder.join(HTML_PAGE);
+        let has_page = page.is_file();
+        let page = page.display().to_string();
         let place = Place {
             folder: &self.folder.display().to_string(),
-            has_page: self.folder.join(HTML_PAGE).is_file(),
+            page: has_page.then_some(&page),
             bold: output::has_colours(),
             height,
         };
@@ -103,7 +106,9 @@ impl<'a> Reporter<'a> {
     /// Prints the screen of a report, or all its tables and notes.
     pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
         let text = if full {
-            show::page::text(&show::report::page(report))
+            let mut page = show::report::page(report);
+            page.extend(show::report::repeat(&report.run));
+            show::page::text(&page)
         } else {
             self.screen(report, output::height())
         };

@@ -17,6 +17,7 @@ use crate::judge::environment::{Difference, differences, is_inherited_by_figures
 use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
 use crate::plan::Schedule;
+use crate::shell::quoted_path;
 use crate::store::results::{self, Environment, Folder, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
@@ -68,7 +69,7 @@ fn resumed(
             write_pages(&folder, &report)?;
             "the run is complete: its pages were missing, and are written"
         };
-        output::print(&format!("{done} (brigade report {})\n", path.display()))?;
+        output::print(&format!("{done} (brigade report {})\n", quoted_path(path)))?;
         return Ok(exit_after(invocations));
     }
     let case = |name: &String| {

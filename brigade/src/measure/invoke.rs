@@ -14,6 +14,7 @@ use harness::flags::name;
 use harness::limits::{Kind, Need, Refusal, admit, in_force};
 use harness::record::Record;
 use harness::system_files::SystemFiles;
+use harness::terminal;
 use humantime::format_rfc3339_millis;
 use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read, write};
@@ -254,7 +255,7 @@ fn read_record(stdout: &[u8]) -> anyhow::Result<Record> {
 /// The error as it is recorded: in one line, which may quote what a program printed.
 fn on_one_line(error: &Error) -> String {
     let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(LONGEST_ERROR).collect()
+    terminal::message(&line)
 }
 
 /// How long to do the reference work: a fiftieth of a short invocation.

@@ -7,6 +7,7 @@ use super::quantity::{figure, percent, small_share, three_digits, with_ends};
 use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
 use crate::judge::environment::by_kind;
 use crate::judge::row::{ProcessOutcome, Row};
+use crate::shell::quoted;
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -100,7 +101,8 @@ fn side(label: &str, Side { records, revision, wrap, args, .. }: &Side) -> Strin
     let mut parts = vec![records.clone()];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
     for (flag, words) in [("--wrap", wrap), ("--args", args)] {
-        parts.extend((!words.is_empty()).then(|| format!("{flag} '{}'", words.join(" "))));
+        let command = quoted(words.iter().map(String::as_str));
+        parts.extend((!words.is_empty()).then(|| quoted([flag, &*command])));
     }
     format!("{label}: {}", parts.join(", "))
 }

@@ -1,5 +1,9 @@
 //! A full report as a page: the verdict, the screen's rows in figures, the groups, and the notes.
 
+use std::iter;
+
+use harness::terminal;
+
 use super::group::{cases, group_answers, loads_table};
 use super::page::{ABSENT, Block, Table, joined};
 use super::quantity::{
@@ -10,6 +14,7 @@ use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::Prediction;
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
+use crate::shell::quoted;
 
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
@@ -235,21 +240,32 @@ fn notes(report: &Report) -> Vec<String> {
 }
 
 /// When the run was made, and by which command.
-pub fn made(run: &RunSummary) -> [Block; 2] {
+pub fn made(run: &RunSummary) -> Vec<Block> {
     let date = format!("A run of {}", run.started_at);
-    [Block::Paragraph(date), Block::Code(run.command.join(" "))]
+    iter::once(Block::Paragraph(date)).chain(repeat(run)).collect()
 }
 
-/// How long the run was, and how to repeat it.
+/// The command that repeats a run, ready to paste. The run may be a stranger's, so nothing but
+/// `brigade run`, with groups, cases and the flags that this command records, is printed.
+pub fn repeat(run: &RunSummary) -> Option<Block> {
+    let [program, command, words @ ..] = &run.command[..] else { return None };
+    let is_known = |word: &String| {
+        let is_flag = ["--rounds", "--time", "--seed"].contains(&&**word);
+        is_flag || !word.starts_with('-')
+    };
+    let is_ours = program == "brigade" && command == "run" && words.iter().all(is_known);
+    let command = terminal::line(&quoted(run.command.iter().map(String::as_str))) + "\n";
+    is_ours.then_some(Block::Code(command))
+}
+
+/// How long the run was.
 fn extent(run: &RunSummary) -> String {
     let progress = &run.progress;
     let planned = progress.planned.map_or(String::new(), |planned| format!(" of {planned}"));
     let what =
         progress.side.as_ref().map_or(String::new(), |side| format!(", {side} of a comparison"));
-    let command = run.command.join(" ");
-    let command = if command.is_empty() { command } else { format!(": {command}") };
     format!(
-        "{} invocations, {}{planned} rounds{what}, seed {}, Brigade {}{command}",
+        "{} invocations, {}{planned} rounds{what}, seed {}, Brigade {}",
         progress.ended, progress.rounds, run.seed, run.version
     )
 }

@@ -13,7 +13,7 @@ use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{ProcessOutcome, Row};
-use crate::store::results::HTML_PAGE;
+use crate::shell::quoted;
 
 /// The most lines of the first screen: four activities and their answers, on a terminal of 45
 /// lines with its prompt. And the most sentences on it.
@@ -46,8 +46,8 @@ const LEGEND: &str =
 pub struct Place<'a> {
     /// The folder of the run's records.
     pub folder: &'a str,
-    /// Whether it contains a page.
-    pub has_page: bool,
+    /// The page in it, if there is one.
+    pub page: Option<&'a str>,
     /// Whether the verdict is printed in bold.
     pub bold: bool,
     /// The lines of the terminal; `None` without one.
@@ -365,11 +365,11 @@ fn end(report: &Report, place: Place<'_>) -> String {
     if progress.seconds_left.is_some() {
         return String::new();
     }
-    let folder = terminal::line(place.folder);
-    let rest = if place.has_page {
-        format!("page: {folder}/{HTML_PAGE}\n")
-    } else {
-        format!("more: brigade report --full {folder}\n")
+    let word = |text: &str| terminal::line(&quoted([text]));
+    let folder = word(place.folder);
+    let rest = match place.page {
+        Some(page) => format!("page: {}\n", word(page)),
+        None => format!("more: brigade report --full {folder}\n"),
     };
     let next = match &report.next {
         _ if !progress.is_complete && progress.resumable => {
@@ -399,7 +399,7 @@ mod tests {
     use crate::store::results::{Invocation, SavedRun};
 
     const PLACE: Place<'_> =
-        Place { folder: "results/run-1", has_page: false, bold: false, height: None };
+        Place { folder: "results/run-1", page: None, bold: false, height: None };
 
     #[test]
     fn the_screen_of_a_run() {

@@ -21,6 +21,7 @@ use super::lines::{LONGEST_LINE, Line, Lines};
 use super::older::task_kind_of_older;
 use super::warnings::Warnings;
 use crate::bounds::{self, LONGEST_CASE, MOST_CASES};
+use crate::shell::quoted_path;
 
 /// The description of the run.
 pub const RUN: &str = "run.json";
@@ -418,7 +419,8 @@ impl Folder {
             // Report the first error.
             let _ = self.records.set_len(open.len());
             return Err(error).with_context(appending).with_context(|| {
-                format!("free some space, then: brigade run --resume {}", self.path.display())
+                let path = quoted_path(&self.path);
+                format!("free some space, then: brigade run --resume {path}")
             });
         }
         let named = fs::symlink_metadata(self.path.join(RECORDS));

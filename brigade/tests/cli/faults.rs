@@ -337,6 +337,65 @@ fn words_of_programs_manifests_and_flags_are_escaped() {
     }
 }
 
+/// The command of a run from a stranger, in a folder with spaces.
+#[test]
+fn a_printed_command_can_be_pasted_and_runs_nothing_else() {
+    let bench = Bench::printing(RECORD);
+    bench.ends(&["run", "a --x 1", "--rounds", "1"]);
+    let folder = bench.path("results/of $(touch them)");
+    fs::rename(&bench.result_folders()[0], &folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let printed = |format: &str| {
+        let ended = bench.ends(&["report", "--full", folder, "--format", format]);
+        ended.stdout.replace("&#39;", "'").replace("&quot;", "\"")
+    };
+    let lines_with = |words: &[&str], text: &str| {
+        text.lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
+    };
+    for format in ["text", "markdown", "html"] {
+        let text = printed(format);
+        assert_eq!(lines_with(&["brigade run 'a --x 1' --rounds 1 --seed"], &text), 1, "{text}");
+    }
+    let screen = bench.ends(&["report", folder]).stdout;
+    let quoted = format!("page: '{folder}/report.html'\n");
+    assert!(screen.contains(&quoted), "{screen}");
+    fs::remove_file(format!("{folder}/report.html")).unwrap();
+    let screen = bench.ends(&["report", folder]).stdout;
+    assert!(screen.contains(&format!("more: brigade report --full '{folder}'\n")), "{screen}");
+    for (command, shown) in [
+        (json!(["brigade", "run", "$(touch me)", "`x`"]), Some("brigade run '$(touch me)' '`x`'")),
+        (json!(["brigade", "run", "--manifest", "/tmp/theirs"]), None),
+        (json!(["sh", "-c", "touch me"]), None),
+    ] {
+        edit(format!("{folder}/run.json"), |run| run["procedure"]["command"] = command.clone());
+        for format in ["text", "markdown", "html"] {
+            let text = printed(format);
+            // The page also contains the report as JSON.
+            let text = text.split("<script").next().unwrap();
+            let found = shown.map_or(0, |shown| lines_with(&[shown], text));
+            assert_eq!(found, usize::from(shown.is_some()), "{format}: {text}");
+            assert!(shown.is_some() || lines_with(&["touch me"], text) == 0, "{text}");
+            assert!(shown.is_some() || lines_with(&["--manifest"], text) == 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_long_argument_is_not_echoed_whole() {
+    let long = "x".repeat(100_000);
+    let bench = Bench::printing(RECORD);
+    for words in [&["run", &*long][..], &["report", &long], &["thread-brigade", "--tasks", &long]] {
+        let mut command = bench.brigade(words);
+        if words[0] == "thread-brigade" {
+            command = std::process::Command::new(env!("CARGO_BIN_EXE_brigade"));
+            command.args(words);
+        }
+        let ended = Ended::from(command);
+        let length = ended.stdout.len() + ended.stderr.len();
+        assert!(ended.code != Some(0) && (10..5000).contains(&length), "{length} {:?}", ended.code);
+    }
+}
+
 #[test]
 fn a_report_is_escaped_for_its_format() {
     let bench = Bench::printing(RECORD);
@@ -345,7 +404,7 @@ fn a_report_is_escaped_for_its_format() {
     fs::rename(&bench.result_folders()[0], &folder).unwrap();
     edit(folder.join("run.json"), |run| {
         run["skipped"] = json!([{ "case": "b", "reason": HOSTILE }]);
-        run["procedure"]["command"] = json!(["brigade", HOSTILE]);
+        run["procedure"]["command"] = json!(["brigade", "run", HOSTILE]);
     });
     let records = fs::read_to_string(folder.join("records.jsonl")).unwrap();
     let records = records.replace("\"iteration\"", &json!(HOSTILE).to_string());

@@ -12,12 +12,15 @@ use crate::bench::{Bench, Ended, RECORD, json_in};
 
 /// The layers of the runner, and the modules that each may use.
 const LAYERS: [(&str, &[&str]); 7] = [
-    ("commands", &["exit", "programs", "manifest", "plan", "measure", "store", "judge", "show"]),
-    ("measure", &["exit", "manifest", "store", "programs"]),
+    (
+        "commands",
+        &["exit", "shell", "programs", "manifest", "plan", "measure", "store", "judge", "show"],
+    ),
+    ("measure", &["exit", "shell", "manifest", "store", "programs"]),
     ("plan", &["exit", "manifest", "store", "judge"]),
-    ("show", &["judge"]),
+    ("show", &["shell", "judge"]),
     ("judge", &["exit", "manifest", "store"]),
-    ("store", &["bounds", "exit"]),
+    ("store", &["bounds", "exit", "shell"]),
     ("manifest", &["bounds", "exit", "programs"]),
 ];
 
