@@ -26,6 +26,24 @@ impl ControlGroup {
         Ok(group)
     }
 
+    /// A group limited to so many bytes of memory, without swap.
+    ///
+    /// # Errors
+    /// The reason why this process may not create one.
+    pub fn with_most_memory(bytes: u64) -> Result<Self, String> {
+        let group = Self::of("memory")?;
+        let set = |file: &str, bytes: u64| fs::write(group.outer.join(file), bytes.to_string());
+        // Of version 2, or else of version 1, where swap counts together with memory.
+        let limited = set("memory.max", bytes).map(|()| _ = set("memory.swap.max", 0));
+        let limited = limited.or_else(|_| {
+            set("memory.limit_in_bytes", bytes)?;
+            _ = set("memory.memsw.limit_in_bytes", bytes);
+            Ok::<(), std::io::Error>(())
+        });
+        limited.map_err(|error| error.to_string())?;
+        Ok(group)
+    }
+
     /// A group that is charged only with the memory of its processes.
     ///
     /// # Errors

@@ -77,6 +77,8 @@ pub struct Row {
     pub memory: Vec<MemoryPart>,
     /// The first error, if a process failed.
     pub error: Option<String>,
+    /// What else that process printed on standard error.
+    pub stderr: Option<String>,
 }
 
 /// The case with which a comparison's row compares.
@@ -200,7 +202,8 @@ impl Row {
         let end = |probability| quantile(&values, probability);
         let first = used.first().map(|process| process.record);
         let measured = first.and_then(|record| record.measurement(name).or(record.principal()));
-        let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
+        let mut ended = invocations.iter().filter(|invocation| !invocation.interrupted);
+        let failed = ended.find(|invocation| invocation.error.is_some());
         Self {
             measurement: name.to_owned(),
             operation: measured.map_or(String::new(), |measured| measured.operation.clone()),
@@ -209,7 +212,8 @@ impl Row {
             range: end(0.1).zip(end(0.9)).map(|(low, high)| Interval { low, high }),
             processes: invocations.iter().map(|one| process(one, name, used, inherits)).collect(),
             percentiles: percentiles(name, used),
-            error: ended.filter_map(|invocation| invocation.error.clone()).next(),
+            error: failed.and_then(|invocation| invocation.error.clone()),
+            stderr: failed.and_then(|invocation| invocation.stderr.clone()),
             ..self.clone()
         }
     }

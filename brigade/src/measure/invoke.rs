@@ -165,6 +165,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     Ok(Invocation {
         outcome,
         interrupted,
+        stderr: judged.as_ref().err().and_then(|_| ended.rest()),
         error: judged.err().map(|error| on_one_line(&error)),
         duration_ns: ended.duration.as_nanos() as u64,
         stopped_ns: Some(ended.stopped.as_nanos() as u64),
@@ -234,10 +235,13 @@ fn judge(ended: &Ended, job: &Job, record: &anyhow::Result<Record>) -> anyhow::R
         (_, Ok(record)) if ended.status.success() => return verify_of(record, job),
         (_, Err(reason)) if ended.status.success() => bail!("{reason:#}"),
         (Cause::Stopped, _) => bail!("was interrupted together with the run"),
-        (Cause::Itself, Ok(record)) => record.error.clone().or_else(|| ended.last_line()),
-        (Cause::Itself, Err(reason)) => ended.last_line().or_else(|| Some(reason.to_string())),
+        (Cause::Itself, Ok(record)) => record.error.clone().or_else(|| ended.complaint()),
+        (Cause::Itself, Err(reason)) => ended.complaint().or_else(|| Some(reason.to_string())),
     };
-    let reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+    let mut reason = reason.unwrap_or_else(|| "it gave no reason".to_owned());
+    if ended.memory_ran_out {
+        reason = format!("memory ran out, and the kernel killed a process: {reason}");
+    }
     match ended.status.code() {
         Some(code) => bail!("exited with {code}: {reason}"),
         None => bail!("ended by {}: {reason}", ended.status),

@@ -2,6 +2,7 @@
 //! processes, the lock, signals, and facts about the machine.
 
 pub mod availability;
+mod complaint;
 pub mod environment;
 pub mod executables;
 pub mod guest;

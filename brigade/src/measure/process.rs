@@ -26,14 +26,15 @@ use signal_hook::flag;
 use signal_hook::low_level::{pipe, unregister};
 
 use crate::exit::Exit;
+use crate::measure::complaint;
 use crate::measure::guest::Guest;
 
 /// The most that a process may print to standard output, in bytes. A record is a few KiB; this
 /// bounds the memory that a broken program can use.
 pub const STDOUT_BOUND: usize = 16 * 1024 * 1024;
 
-/// How much of the end of standard error is kept, in bytes.
-const STDERR_BOUND: usize = 4 * 1024;
+/// How much of the beginning of standard error is kept, and of its end, in bytes.
+const STDERR_BOUND: usize = 16 * 1024;
 
 /// How long a tool may take to print its version.
 pub const LONGEST_ANSWER: Duration = Duration::from_secs(10);
@@ -52,20 +53,26 @@ pub struct Ended {
     pub stopped: Duration,
     /// Its standard output; more than [`STDOUT_BOUND`] if it was killed for that.
     pub stdout: Vec<u8>,
-    /// The end of its standard error.
+    /// The beginning and the end of its standard error.
     pub stderr: Vec<u8>,
+    /// Whether the kernel killed some process meanwhile, since memory ran out.
+    pub memory_ran_out: bool,
 }
 
 impl Ended {
-    /// Its last line on standard error that is not blank.
-    pub fn last_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.stderr);
-        text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+    /// Why it failed, from its standard error.
+    pub fn complaint(&self) -> Option<String> {
+        complaint::reason(&String::from_utf8_lossy(&self.stderr))
     }
 
-    /// Why it failed: its last line, or else its exit code or signal.
+    /// What it printed on standard error, if that is more than its complaint.
+    pub fn rest(&self) -> Option<String> {
+        complaint::rest(&String::from_utf8_lossy(&self.stderr))
+    }
+
+    /// Why it failed: what it printed, or else its exit code or signal.
     pub fn reason(&self) -> String {
-        self.last_line().unwrap_or_else(|| self.status.to_string())
+        self.complaint().unwrap_or_else(|| self.status.to_string())
     }
 }
 
@@ -136,6 +143,8 @@ struct Running {
     stopped: Duration,
     stdout: Capture,
     stderr: Capture,
+    /// How many processes the kernel had killed for memory.
+    killed_before: Option<u64>,
     /// See [`tie_to_runner`].
     _alive: PipeWriter,
 }
@@ -144,6 +153,7 @@ impl Running {
     fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Self> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let alive = tie_to_runner(command)?;
+        let killed_before = killed_for_memory();
         let started = Instant::now();
         let mut child = command.spawn()?;
         Ok(Self {
@@ -156,6 +166,7 @@ impl Running {
             stdout: Capture::new(child.stdout.take())?,
             stderr: Capture::new(child.stderr.take())?,
             child,
+            killed_before,
             _alive: alive,
         })
     }
@@ -182,8 +193,7 @@ impl Running {
             // A process that prints endlessly must not keep the caller here.
             self.stdout.read()?;
             self.stderr.read()?;
-            let excess = self.stderr.bytes.len().saturating_sub(STDERR_BOUND);
-            self.stderr.bytes.drain(..excess);
+            self.stderr.drop_middle(STDERR_BOUND);
             if let Some(guest) = &mut guest {
                 guest.hear(&self.stdout.bytes);
             }
@@ -252,8 +262,11 @@ impl Running {
         self.signal(Signal::SIGKILL);
         self.stdout.read()?;
         self.stderr.read()?;
+        let status = self.child.wait()?;
+        let killed_since = || Some(killed_for_memory()? > self.killed_before?);
         Ok(Ended {
-            status: self.child.wait()?,
+            memory_ran_out: !status.success() && killed_since().unwrap_or(false),
+            status,
             cause: self.cause,
             duration,
             stopped: self.stopped,
@@ -261,6 +274,13 @@ impl Running {
             stderr: self.stderr.bytes,
         })
     }
+}
+
+/// How many processes the kernel has killed since memory ran out, of the machine or of a control
+/// group; `None` if it does not report that.
+fn killed_for_memory() -> Option<u64> {
+    let counts = SystemFiles::live().text("proc/vmstat")?;
+    counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
 }
 
 /// Sleeps until one of `fds` is readable, or until `end`.
@@ -311,6 +331,13 @@ impl Capture {
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.source.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Keeps this many bytes of the beginning and of the end.
+    fn drop_middle(&mut self, bound: usize) {
+        if let Some(excess) = self.bytes.len().checked_sub(2 * bound) {
+            self.bytes.drain(bound..bound + excess);
+        }
     }
 
     /// Reads what is available, at most [`PIPE_BYTES`].
@@ -425,14 +452,16 @@ mod tests {
     #[test]
     fn a_tool_answers_or_is_killed() {
         let words = |script: &str| ["sh", "-c", script].map(str::to_owned);
-        let ask = |script| ask(&words(script), Path::new("/"), Duration::from_millis(300));
+        let ask_for = |script, patience| ask(&words(script), Path::new("/"), patience);
+        let ask = |script| ask_for(script, Duration::from_secs(600));
         assert_eq!(ask("echo 1.2; echo no home >&2").unwrap(), "1.2\nno home\n");
         assert_eq!(ask("echo 1.2; echo no home >&2; exit 3").unwrap_err().to_string(), "no home");
         assert_eq!(ask("exec >&- 2>&-; sleep 0.05").unwrap(), "");
         let answer = ask("yes | head -c 300000 >&2; printf end >&2").unwrap();
         assert!(answer.ends_with("y\nend") && answer.len() < 200_000);
         for script in ["sleep 1000", "kill -STOP $$", "sleep 1000 & wait"] {
-            assert_eq!(ask(script).unwrap_err().kind(), ErrorKind::TimedOut, "{script}");
+            let error = ask_for(script, Duration::from_millis(300)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{script}");
         }
     }
 }

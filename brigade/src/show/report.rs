@@ -222,6 +222,8 @@ fn notes(report: &Report) -> Vec<String> {
         if !failed.is_empty() {
             let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
             notes.push(format!("{}: {}{error}", row.label, failed.join(", ")));
+            let lines = row.stderr.iter().map(|text| text.replace('\n', " | "));
+            notes.extend(lines.map(|lines| format!("{}: it printed: {lines}", row.label)));
         }
         let disturbed = row.count(Disturbed);
         if disturbed > 0 {

@@ -152,6 +152,10 @@ pub struct Invocation {
     pub signal: Option<i32>,
     /// The error in one line, if there was one.
     pub error: Option<String>,
+    /// The last lines that it printed on standard error, if it failed and printed more than the
+    /// error.
+    #[serde(default)]
+    pub stderr: Option<String>,
     /// The program's record, as printed; `null` if there is none.
     pub record: Option<Record>,
     /// The machine's speed just before the process started; `null` if not measured.

@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use contract::control_group::ControlGroup;
 use contract::invocation::deny;
 use contract::skip;
 use fastrand::Rng;
@@ -122,6 +123,41 @@ fn a_case_that_cannot_run_here_is_skipped_with_the_reason() {
         assert!(ended.stderr.contains("a: skipped: ") && ended.stderr.contains(reason));
     }
     assert!(bench.records().is_empty() && !bench.path("ran").exists());
+}
+
+#[test]
+fn the_reason_of_a_failure_is_the_line_with_the_error_and_the_rest_is_in_the_full_report() {
+    let lines = "panic: no luck\n\ngoroutine 1 [running]:\n\tmain.go:7 +0x123\n";
+    let bench = Bench::new(&["a"], &format!("printf '%b' '{lines}' >&2; exit 1"));
+    let ended = bench.ends(&["run", "--rounds", "1"]);
+    let record = &bench.records()[0];
+    assert_eq!(record["error"], "exited with 1: panic: no luck");
+    assert!(record["stderr"].as_str().unwrap().contains("main.go:7"), "{record}");
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("a: 1 failed: exited with 1: panic: no luck"), "{ended:?}");
+    assert!(text.contains("it printed: panic: no luck | goroutine 1 [running]:"), "{ended:?}");
+    let folder = bench.result_folders()[0].display().to_string();
+    let screen = bench.ends(&["report", &folder]);
+    assert!(
+        screen.stdout.contains("no luck") && !screen.stdout.contains("goroutine"),
+        "{screen:?}"
+    );
+}
+
+#[test]
+fn a_process_that_the_kernel_killed_for_memory_failed_for_memory() {
+    let group = match ControlGroup::with_most_memory(32 << 20) {
+        Ok(group) => group,
+        Err(reason) => return skip("running out of memory", &reason),
+    };
+    let vmstat = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    if !vmstat.contains("oom_kill ") {
+        return skip("running out of memory", "the kernel does not count processes that it kills");
+    }
+    let bench = Bench::new(&["a"], &format!("set -- tail /dev/zero\n{}", group.entering()));
+    let ended = bench.ends(&["run", "--rounds", "1"]);
+    let error = bench.records()[0]["error"].clone();
+    assert!(error.as_str().unwrap().contains("memory ran out"), "{error} {ended:?}");
 }
 
 /// A program that refuses `--nope`, as clap does, and measures otherwise.
