@@ -101,16 +101,24 @@ pub fn decoded(text: &str) -> Histogram<u64> {
 }
 
 /// The last row of `--histogram FILE` counts all samples. A file that cannot be written fails the
-/// run, but its record is still printed.
+/// run, but its record is still printed. One that exists is kept until there is a distribution.
 pub fn the_histogram_file_counts_the_samples(program: &Program) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("distribution.hgrm");
-    let record = program.short().and(&["--histogram", path.to_str().expect("UTF-8")]).record();
+    let flags = ["--histogram", path.to_str().expect("UTF-8")];
+    let earlier = "earlier\n".repeat(10_000);
+    fs::write(&path, &earlier).expect("write a file");
+    for (more, code) in [("--cpus=8000", 2), ("--working-set=1000000000000", 3)] {
+        let _ = program.short().and(&flags).and(&[more]).run().failed(code, &[]);
+        assert_eq!(fs::read_to_string(&path).expect("the file"), earlier, "{more}");
+    }
+    let record = program.short().and(&flags).record();
     let principal = record.principal().expect("a measurement");
     let text = fs::read_to_string(path).expect("the distribution");
     let rows = text.lines().take_while(|line| !line.starts_with('#'));
     let last: Vec<_> = rows.last().unwrap_or_default().split_whitespace().collect();
     assert_eq!(last[1..3], ["1.000000000000", &principal.count.to_string()], "{text}");
+    assert!(!text.contains("earlier"), "{text}");
 
     let run = program.short().and(&["--json", "--histogram", "/dev/full"]).run();
     let record = run.failed(1, &["--histogram"]).record();

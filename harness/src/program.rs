@@ -201,12 +201,13 @@ impl Session {
         // As inherited: before anything here changes it.
         let mut inherited = inherited::facts(None);
         system_files::require_counters()?;
-        let create = |path: &PathBuf| {
-            File::create(path).map_err(|error| {
+        // What it contains stays until there is a distribution.
+        let open = |path: &PathBuf| {
+            File::options().write(true).create(true).truncate(false).open(path).map_err(|error| {
                 UsageError(format!("--histogram {}: cannot write there: {error}", path.display()))
             })
         };
-        let histogram = flags.histogram.as_ref().map(create).transpose()?;
+        let histogram = flags.histogram.as_ref().map(open).transpose()?;
         reset_signals().context("resetting inherited signals")?;
         if let Some(warning) = make_time_to_report().context("RLIMIT_CPU")? {
             warn(program, &warning);
@@ -303,7 +304,14 @@ impl Session {
     fn write_histogram(&self) -> anyhow::Result<()> {
         let Some(mut file) = self.histogram.as_ref() else { return Ok(()) };
         let text = histogram::percentile_text(&self.bench.findings().samples[0].histogram);
-        file.write_all(text.as_bytes()).context("--histogram: writing the distribution")
+        let mut write = || {
+            // A pipe has no earlier content.
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
+            }
+            file.write_all(text.as_bytes())
+        };
+        write().context("--histogram: writing the distribution")
     }
 
     fn write_trace(&self) -> anyhow::Result<()> {

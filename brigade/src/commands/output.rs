@@ -7,14 +7,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 pub use harness::program::{print, print_coloured};
 use harness::terminal;
 use serde::Serialize;
 use terminal_size::{Height, terminal_size_of};
 
 use crate::store::neighbours::Neighbours;
-use crate::store::results::SavedRun;
+use crate::store::results::{self, SavedRun};
 use crate::store::warnings::Warnings;
 
 /// Whether to print a screen in colour: on a terminal, unless NO_COLOR is set.
@@ -96,13 +96,18 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string(value)? + "\n")
 }
 
-/// Writes text to a file, escaped: it may be shown on a terminal.
+/// Writes text to a file, escaped: it may be shown on a terminal. The file may be in a stranger's
+/// folder, so nothing is written through a link, or into a pipe that nobody reads.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If it cannot be written, or exists and is no regular file.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, terminal::text(text).as_bytes())
-        .with_context(|| format!("writing {}", path.display()))
+    let is_free = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    let written = || {
+        ensure!(is_free, "it is a link, or no regular file: remove it, or name another");
+        Ok(results::write(path, &terminal::text(text))?)
+    };
+    written().with_context(|| format!("writing {}", path.display()))
 }
 
 /// Reads a saved run. Warns of what cannot be used.

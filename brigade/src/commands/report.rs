@@ -29,7 +29,10 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     if let Some(folder) = &flags.pictures {
         for group in &report.groups {
             for picture in show::plot::group(group) {
-                let name = format!("{}-{}.svg", group.name, show::html::slug(&picture.title));
+                // A group's name leads to no other folder.
+                let [name, title] =
+                    [&group.name, &picture.title].map(|text| show::html::slug(text));
+                let name = format!("{name}-{title}.svg");
                 output::write(&folder.join(name), &picture.file())?;
             }
         }

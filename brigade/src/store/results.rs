@@ -381,23 +381,13 @@ impl Folder {
         self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
-    /// Writes a file atomically: to a temporary one, which is renamed.
+    /// Writes a file as [`write`] does.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.path.join(name);
-        let write = || {
-            // Meant to be shared: readable as far as the umask allows.
-            let permissions = Permissions::from_mode(0o666);
-            let mut builder = tempfile::Builder::new();
-            let mut file = builder.permissions(permissions).tempfile_in(&self.path)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            File::open(&self.path)?.sync_all()
-        };
-        write().with_context(|| format!("writing {}", path.display()))
+        write(&path, text).with_context(|| format!("writing {}", path.display()))
     }
 
     /// Appends an invocation as one line, with one write, and syncs it to disk.
@@ -436,6 +426,22 @@ impl Folder {
         );
         Ok(())
     }
+}
+
+/// Writes a file atomically: to a temporary one, which is renamed. A link is replaced, not followed.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // Meant to be shared: readable as far as the umask allows.
+    let permissions = Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(folder)?.sync_all()
 }
 
 /// Creates the first of the folders `name`, `name-2`, `name-3` … that does not

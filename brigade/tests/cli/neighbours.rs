@@ -6,10 +6,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nix::unistd::geteuid;
+use nix::sys::stat::Mode;
+use nix::unistd::{geteuid, mkfifo};
 use tempfile::TempDir;
 
-use crate::bench::{Ended, can};
+use crate::bench::{Bench, Ended, RECORD, can};
 
 /// Python that shows that it ran.
 const PLANTED: &str = "import os\nopen(os.environ['RAN'], 'w')\nos._exit(1)\n";
@@ -79,7 +80,7 @@ fn guests_next_to_a_binary_run_only_if_nobody_else_could_have_put_them_there() {
         let names = ended.stderr.contains(&format!("{} is not used", guests.display()))
             && ended.stderr.contains(named.to_str().unwrap());
         assert_eq!(names, !is_used, "{what}: {ended:?}");
-        let says = if is_used { "1 failed" } else { "1 passed" };
+        let says = if is_used { "1 failed" } else { "0 skipped" };
         assert!(ended.stdout.contains(says), "{what}: {ended:?}");
     };
     check(true, &guests, "as installed");
@@ -132,7 +133,7 @@ fn a_damaged_cache_of_sources_repairs_itself_and_nothing_planted_in_it_runs() {
     let cache = folder.path().join("cache");
     let brigade = Path::new(env!("CARGO_BIN_EXE_brigade"));
     let (ended, _) = checks(brigade, &folder, |_| {});
-    assert!(ended.stdout.contains("1 passed"), "{ended:?}");
+    assert!(ended.stdout.contains("0 skipped"), "{ended:?}");
     let python = sources(&cache).join("guests/python");
     let script = python.join("brigade.py");
     let original = fs::read_to_string(&script).unwrap();
@@ -161,7 +162,7 @@ fn a_damaged_cache_of_sources_repairs_itself_and_nothing_planted_in_it_runs() {
     for (what, damage) in damages {
         damage();
         let (ended, ran) = checks(brigade, &folder, |_| {});
-        assert!(!ran && ended.stdout.contains("1 passed"), "{what}: {ended:?}");
+        assert!(!ran && ended.stdout.contains("0 skipped"), "{what}: {ended:?}");
         assert_eq!(ended.stderr, "", "{what}");
         assert_eq!(fs::read_to_string(&script).unwrap(), original, "{what}");
         assert!(!script.is_symlink() && !python.join("../goroutine-brigade").exists(), "{what}");
@@ -194,7 +195,7 @@ fn a_cache_that_others_can_change_is_not_used_and_named() {
     assert!(!cache.exists(), "something was created where others can do the same");
     set_mode(&home, 0o1777);
     let (ended, _) = checks(brigade, &folder, in_home);
-    assert!(ended.stdout.contains("1 passed"), "{ended:?}");
+    assert!(ended.stdout.contains("0 skipped"), "{ended:?}");
     for path in [cache.clone(), cache.join("brigade")] {
         if geteuid().is_root() {
             write(sources(&cache).join("guests/python/brigade.py"), PLANTED);
@@ -202,5 +203,52 @@ fn a_cache_that_others_can_change_is_not_used_and_named() {
             refused(&format!("{} of nobody", path.display()), "belongs to another user");
             chown(&path, Some(0), None).unwrap();
         }
+    }
+}
+
+/// The names of the files in a folder.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn pictures_are_written_neither_through_a_link_nor_elsewhere() {
+    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    // Nor does a group's name lead elsewhere.
+    let manifest = bench.manifest().replace("'letters'", "'../letters'");
+    let ended = Ended::from(bench.brigade_with(&manifest, &["run"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let stranger = bench.result_folders().remove(0);
+    let pictures = |folder: &Path| {
+        let [run, folder] = [&*stranger, folder].map(|path| path.to_str().unwrap());
+        let words = ["report", run, "--pictures", folder];
+        Ended::from(bench.brigade_with(&manifest, &words))
+    };
+    let clean = bench.path("clean");
+    fs::create_dir(&clean).unwrap();
+    assert_eq!(pictures(&clean).code, Some(0));
+    let names = names_in(&clean);
+    assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("letters-")));
+    assert!(!names_in(&bench.path("")).iter().any(|name| name.ends_with(".svg")));
+    let precious = bench.path("precious");
+    fs::write(&precious, "precious").unwrap();
+    for what in ["a link", "a link to nothing", "a pipe", "a hard link"] {
+        for to in names.iter().map(|name| stranger.join(name)) {
+            match what {
+                "a link" => symlink(&precious, to).unwrap(),
+                "a link to nothing" => symlink(bench.path("new"), to).unwrap(),
+                "a pipe" => mkfifo(&to, Mode::S_IRWXU).unwrap(),
+                _ => fs::hard_link(&precious, to).unwrap(),
+            }
+        }
+        let ended = pictures(&stranger);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious", "{what}");
+        assert!(!bench.path("new").exists(), "{what}");
+        if what != "a hard link" {
+            assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{what}: {ended:?}");
+            assert!(ended.stderr.contains(&names[0]) || names.len() > 1, "{what}: {ended:?}");
+        }
+        names.iter().for_each(|name| drop(fs::remove_file(stranger.join(name))));
     }
 }

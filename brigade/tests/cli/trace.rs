@@ -1,7 +1,7 @@
 //! `brigade trace` from a trace that a script writes, and of this machine.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use harness::trace::{Batch, Direction, SCHEMA_VERSION, Stop, Switch, Trace};
@@ -98,6 +98,19 @@ fn the_page_and_the_picture_have_the_parts_of_a_hop() {
     let picture = String::from_utf8(written(&locked, "--svg")).unwrap();
     for fact in ["<svg xmlns=", "CPU 1", "the token", "6.00 µs", "<title>task 0,", "cell h1"] {
         assert!(picture.contains(fact), "{fact}: {picture}");
+    }
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let bench = tracing(&trace());
+    fs::write(bench.path("precious"), "precious").unwrap();
+    symlink(bench.path("precious"), bench.path("file")).unwrap();
+    for flag in ["--svg", "--events"] {
+        let ended = bench.ends(&["trace", "a", flag, "file"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("writing file"), "{ended:?}");
+        assert_eq!(fs::read_to_string(bench.path("precious")).unwrap(), "precious");
     }
 }
 
