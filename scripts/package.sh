@@ -7,7 +7,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 dist=$PWD/target/dist home=${CARGO_HOME:-$HOME/.cargo}
 rm -rf -- "$dist" && mkdir -p -- "$dist"
 ! command -v go >/dev/null ||
-    CGO_ENABLED=0 go -C guests/go build -trimpath -buildvcs=false -o "$dist/goroutine-brigade" .
+    CGO_ENABLED=0 sh guests/go/build "$dist/goroutine-brigade" -trimpath
 # The licences of the linked crates.
 cargo tree --locked --package brigade --edges normal --prefix none --format '{p}' | sort -u |
     while read -r crate version _; do

@@ -45,19 +45,7 @@ fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
 
 /// The command that starts a guest, built once; `None` without its language.
 fn guest(name: &str) -> Option<Vec<String>> {
-    static GO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-        let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(GO);
-        let mut go = contract::command("go");
-        go.args(["build", "-buildvcs=false", "-o"])
-            .arg(&binary)
-            .arg(".")
-            .current_dir(root().join("guests/go"));
-        // Building needs the toolchain in go.mod, and a cache folder.
-        can("go", &["build", "-buildvcs=false", "runtime"], "guests/go").then(|| {
-            assert!(go.status().expect("run go").success(), "go build");
-            binary
-        })
-    });
+    static GO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(GO, "guests/go"));
     static JAVA_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(JAVA, "guests/java"));
     static ASIO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(ASIO, "guests/cpp"));
     if let Some((_, tool, file)) = SCRIPTS.iter().find(|(script, ..)| *script == name) {
@@ -77,6 +65,39 @@ fn guest(name: &str) -> Option<Vec<String>> {
 fn built(name: &str, folder: &str) -> Option<PathBuf> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     can("sh", &["build", file.to_str()?], folder).then_some(file)
+}
+
+/// A workspace above the cache, and what is exported to build other programs.
+#[test]
+fn what_is_set_for_other_programs_does_not_break_the_build_of_a_guest() {
+    if guest(GO).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("go.work"), "go 9.99\nuse ./nothing\n").expect("write go.work");
+    fs::write(folder.path().join("env"), "GOFLAGS=-toolexec=false\n").expect("write settings");
+    let cache = contract::command("go").args(["env", "GOCACHE"]).output().expect("run go");
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
+    brigade.args(["check", "goroutine-brigade --workers 1"]);
+    brigade.env("XDG_CACHE_HOME", folder.path()).env("BRIGADE_LOCK", folder.path().join("lock"));
+    brigade.env("GOCACHE", String::from_utf8_lossy(&cache.stdout).trim());
+    brigade.env("GOENV", folder.path().join("env")).env("GOOS", "windows").env("GOARCH", "arm");
+    brigade.env("GOFLAGS", "-mod=vendor").env("GO111MODULE", "off").env("CDPATH", folder.path());
+    let ended = Ended::from(brigade);
+    // Beside other processes, its laps may be refused.
+    assert!(ended.stdout.contains("0 skipped"), "{ended:?}");
+}
+
+#[test]
+fn a_tools_version_shows_nothing_that_was_exported() {
+    if guest(JAVA).is_none() {
+        return;
+    }
+    let mut build = contract::command("sh");
+    build.args(["java/build", "--version"]).current_dir(root().join("guests"));
+    let ended = Ended::from(build.env("JAVA_TOOL_OPTIONS", "-Dname=alice").output().expect("sh"));
+    assert!(ended.stdout.contains(" version \""), "{ended:?}");
+    assert!(!ended.stdout.contains("alice"), "{ended:?}");
 }
 
 /// A guest's process with these flags.
