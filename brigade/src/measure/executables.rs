@@ -14,7 +14,7 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 
 use crate::exit::{Interrupted, UsageError};
-use crate::manifest::tables::{Build, Program};
+use crate::manifest::tables::{Build, Form, Program};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::{self, Cause, Signals};
@@ -35,6 +35,8 @@ pub struct Executable {
     pub program: Program,
     /// Its name in `file`, which is a `brigade`; `None` if the file is the program.
     contained: Option<String>,
+    /// The folder that a guest runs in; `None` for this process's.
+    folder: Option<PathBuf>,
     found: (u64, SystemTime),
 }
 
@@ -50,13 +52,13 @@ impl Executable {
         let looking = || format!("looking for {}: build it first", file.display());
         let found = state(&file).with_context(looking)?;
         let contained = contained.map(str::to_owned);
-        Ok(Self { file, program: program.clone(), contained, found })
+        Ok(Self { file, program: program.clone(), contained, folder: None, found })
     }
 
     /// A command that runs it through its interpreter, under the command `under` unless that is
     /// empty. A server is run by its load.
     pub fn command(&self, under: &[String]) -> Command {
-        let Self { file, program, contained, .. } = self;
+        let Self { file, program, contained, folder, .. } = self;
         let (started, name) = match program.server {
             Some(_) => (Path::new(OWN), Some(LOAD)),
             None => (file.as_path(), contained.as_deref()),
@@ -69,6 +71,11 @@ impl Executable {
         } else {
             command = Command::new(started);
             command.arg0(name.map_or(started.as_os_str(), OsStr::new));
+        }
+        // Interpreters load code from the current folder, which may be anybody's. A command around the
+        // guest may have files there.
+        if let (Some(folder), []) = (folder, under) {
+            command.current_dir(folder);
         }
         if let Some(subcommand) = &program.server {
             let path = elsewhere(file).to_string_lossy().into_owned();
@@ -127,7 +134,10 @@ pub fn executables(
             },
         };
         let executable = Executable::new(file, contained, program);
-        let executable = executable.with_context(|| format!("program '{name}'"))?;
+        let mut executable = executable.with_context(|| format!("program '{name}'"))?;
+        if program.form == Form::Laps {
+            executable.folder = Some(guests.to_owned());
+        }
         executables.insert(name.clone(), executable);
     }
     Ok(executables)

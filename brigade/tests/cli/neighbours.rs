@@ -206,6 +206,22 @@ fn a_cache_that_others_can_change_is_not_used_and_named() {
     }
 }
 
+/// An empty part of `PATH` or `PYTHONPATH` is the current folder.
+#[test]
+fn nothing_in_the_current_folder_runs() {
+    let Some(folder) = folder() else { return };
+    let here = tempfile::tempdir().unwrap();
+    write(here.path().join("json.py"), PLANTED);
+    contract::executable::write(&here.path().join("python3"), "#!/bin/sh\n: >\"$RAN\"\n");
+    let tools = folder.path().join("tools");
+    let change = |command: &mut Command| {
+        command.current_dir(here.path()).env("PYTHONPATH", ":");
+        command.env("PATH", format!(":{}", tools.display()));
+    };
+    let (ended, ran) = checks(Path::new(env!("CARGO_BIN_EXE_brigade")), &folder, change);
+    assert!(!ran && ended.stdout.contains("0 skipped"), "{ended:?}");
+}
+
 /// The names of the files in a folder.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
