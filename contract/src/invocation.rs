@@ -212,6 +212,9 @@ impl Run {
     pub fn record(&self) -> Record {
         let lines = self.stdout.matches('\n').count();
         assert!(lines == 1 && self.stdout.ends_with('\n'), "not one line: {self:#?}");
+        for place in ["/home/", "/tmp/", "/sys/fs/cgroup", env!("CARGO_MANIFEST_DIR")] {
+            assert!(!self.stdout.contains(place), "{place} is in the record: {self:#?}");
+        }
         Record::parse(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }

@@ -4,6 +4,7 @@
 //! Start with [`mod@program`], which runs a program from its command line to its exit code, and
 //! [`laps`], the measured loop. [`record`] is the contract between the programs and the runner.
 
+pub mod anonymous;
 pub mod async_tasks;
 pub mod bench;
 pub mod clock;

@@ -367,7 +367,8 @@ impl Session {
             work: findings.work,
             schedule: findings.schedule,
             serving: findings.serving,
-        })
+        }
+        .anonymous())
     }
 }
 

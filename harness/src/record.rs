@@ -10,6 +10,7 @@ use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::anonymous;
 use crate::document::parsed;
 use crate::task_kind::TaskKind;
 
@@ -328,6 +329,25 @@ impl Record {
         parsed(text.as_bytes()).map_err(|error| anyhow!("reading a record: {error}; {HINT}"))
     }
 
+    /// The record without what names a host, a user or a folder: what the program printed, and what it
+    /// was given, may contain such. Words that identify a case stay.
+    pub fn anonymous(mut self) -> Self {
+        self.version = anonymous::text(&self.version);
+        self.error = self.error.map(|error| anonymous::text(&error));
+        self.parameters.values_mut().for_each(make_anonymous);
+        for value in self.inherited.values_mut() {
+            *value = anonymous::text(value);
+        }
+        for Measurement { name, operation, .. } in &mut self.measurements {
+            *name = anonymous::command(name);
+            *operation = anonymous::command(operation);
+        }
+        for point in self.ledger.iter_mut().flatten() {
+            point.refused = point.refused.take().map(|refused| anonymous::text(&refused));
+        }
+        self
+    }
+
     /// The program's principal measurement; `None` if it failed before.
     pub fn principal(&self) -> Option<&Measurement> {
         self.measurements.first()
@@ -336,6 +356,15 @@ impl Record {
     /// The measurement with this name.
     pub fn measurement(&self, name: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.name == name)
+    }
+}
+
+fn make_anonymous(parameter: &mut Value) {
+    match parameter {
+        Value::String(text) => *text = anonymous::command(text),
+        Value::Array(values) => values.iter_mut().for_each(make_anonymous),
+        Value::Object(fields) => fields.values_mut().for_each(make_anonymous),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

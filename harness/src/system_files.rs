@@ -10,6 +10,8 @@ use anyhow::{Context as _, ensure};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::unistd::{SysconfVar, sysconf};
 
+use crate::anonymous;
+
 /// The longest kernel text to record, in characters.
 const LONGEST_RECORDED: usize = 200;
 
@@ -132,10 +134,14 @@ pub(crate) fn system_constant(which: SysconfVar) -> u64 {
     value.unsigned_abs()
 }
 
-/// `text` without its line end, in printable ASCII only and bounded, so that a
-/// machine's description cannot fill or garble a results folder.
+/// `text` without its line end, [anonymous](crate::anonymous), in printable ASCII only and bounded, so
+/// that a machine's description cannot fill or garble a results folder.
 pub fn recordable(text: &str) -> String {
-    text.trim().chars().filter(|c| matches!(c, ' '..='~')).take(LONGEST_RECORDED).collect()
+    anonymous::text(text.trim())
+        .chars()
+        .filter(|c| matches!(c, ' '..='~'))
+        .take(LONGEST_RECORDED)
+        .collect()
 }
 
 /// The value, in bytes, of a line such as `MemTotal:  16000 kB`.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::slice;
 
 use anyhow::{Context, ensure};
+use harness::anonymous;
 use harness::system_files::SystemFiles;
 
 use crate::commands::exit_after;
@@ -19,7 +20,9 @@ use crate::measure::invoke::command;
 use crate::plan::Schedule;
 use crate::show::formats::markdown;
 use crate::show::html::html;
-use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, SavedRun};
+use crate::store::results::{
+    self, Environment, Folder, Procedure, RunDescription, SavedRun, Skipped,
+};
 
 /// Runs `brigade run`.
 ///
@@ -44,7 +47,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     partners.retain(|pair| pair.iter().all(|name| cases.iter().any(|case| case.name == *name)));
     let described = described(&manifest, &cases, names, measure);
     let description = RunDescription {
-        skipped,
+        skipped: skipped.into_iter().map(Skipped::anonymous).collect(),
         procedure: Some(Procedure {
             command: command_line(names, measure, described.seed),
             flags: manifest.flags(),
@@ -61,10 +64,10 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     finish(&manifest, &mut session, flags.full, &cases, series)
 }
 
-/// A case's name and its command.
+/// A case's name and its command, as they are recorded.
 pub fn command_of(manifest: &Manifest, case: &Case) -> (String, Vec<String>) {
     let words = command(manifest.program_of(case).form, case, &manifest.flags());
-    (case.name.clone(), words)
+    (case.name.clone(), words.iter().map(|word| anonymous::command(word)).collect())
 }
 
 /// The command that repeats this run.
@@ -76,7 +79,8 @@ fn command_line(names: &[String], flags: &MeasureFlags, seed: u64) -> Vec<String
     ];
     let values = values.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?]));
     let begin = ["brigade", "run"].map(str::to_owned);
-    begin.into_iter().chain(names.iter().cloned()).chain(values.flatten()).collect()
+    let names = names.iter().map(|name| anonymous::command(name));
+    begin.into_iter().chain(names).chain(values.flatten()).collect()
 }
 
 /// Writes the pages of a run into its folder.

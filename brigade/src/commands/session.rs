@@ -6,6 +6,7 @@ use std::mem;
 use std::time::SystemTime;
 
 use anyhow::{Context, bail, ensure};
+use harness::anonymous;
 use harness::cpus;
 use harness::limits::{Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
@@ -170,7 +171,11 @@ pub fn described(
         schema_version: results::SCHEMA_VERSION.to_owned(),
         brigade_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: format_rfc3339_millis(SystemTime::now()).to_string(),
-        profile: if chosen.is_empty() { "default".to_owned() } else { chosen.join(", ") },
+        profile: if chosen.is_empty() {
+            "default".to_owned()
+        } else {
+            anonymous::command(&chosen.join(", "))
+        },
         rounds: measure.rounds.unwrap_or(0),
         // Short enough to type.
         seed: measure.seed.unwrap_or_else(|| fastrand::u32(..).into()),

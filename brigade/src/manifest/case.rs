@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use clap::ValueEnum as _;
 use harness::TaskKind;
+use harness::anonymous;
 pub use harness::placement::Policy as Placement;
 use serde::Deserialize;
 
@@ -112,7 +113,8 @@ impl Case {
                 flags.extend(value.map(str::to_owned));
             }
         }
-        let mut name = [&[program.to_owned()], &flags[..]].concat().join(" ");
+        // A name is recorded, so it shows no folder.
+        let mut name = anonymous::command(&[&[program.to_owned()], &flags[..]].concat().join(" "));
         if placement != Placement::Free {
             name += &format!(" --placement {}", harness::flags::name(&placement));
         }
@@ -125,6 +127,7 @@ impl Case {
         flags.extend(words(more));
         let mut parameters = parameters(flags.iter().map(String::as_str));
         parameters.retain(|name, _| !EFFORT.contains(&&**name));
+        parameters.values_mut().for_each(|value| *value = anonymous::command(value));
         parameters.insert("placement".to_owned(), harness::flags::name(&placement));
         let check = rules.iter().find_map(|rule| rule.check.as_deref());
         let least_cpus = if placement == Placement::Spread { 2 } else { 1 };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use harness::anonymous;
 use harness::control_groups::{self, Group};
 use harness::cpu_kinds;
 use harness::cpus;
@@ -156,7 +157,8 @@ impl Environment {
         for tool in manifest.programs.values().flat_map(|program| &program.needs) {
             let answer = process::ask(&tool.command, guests, LONGEST_ANSWER).ok();
             let version = answer.map(|answer| recordable(&answer));
-            self.set(format!("software.tools.{}", tool.command.join(" ")), version);
+            let command = anonymous::text(&tool.command.join(" "));
+            self.set(format!("software.tools.{command}"), version);
         }
         for name in &manifest.measured_crates {
             self.set(format!("software.measured_crates.{name}"), crate_versions(name));
@@ -180,7 +182,8 @@ fn cache_size(text: &str) -> Option<String> {
 
 /// The kernel's `CONFIG_HZ`, if its distribution publishes it.
 fn timer_hz(files: &SystemFiles) -> Option<u64> {
-    let release = files.line("proc/sys/kernel/osrelease")?;
+    let release = files.text("proc/sys/kernel/osrelease")?;
+    let release = release.trim();
     let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
     let config = places.iter().find_map(|place| files.text(place))?;
     config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?.trim().parse().ok()

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::ValueEnum as _;
+use harness::anonymous;
 use harness::document::parsed;
 use harness::placement::Policy;
 use harness::record::Record;
@@ -101,6 +102,13 @@ pub struct Skipped {
     pub reason: String,
 }
 
+impl Skipped {
+    /// The same, as it is recorded: the reason may quote a tool.
+    pub fn anonymous(self) -> Self {
+        Self { reason: anonymous::text(&self.reason), ..self }
+    }
+}
+
 /// The procedure of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -160,6 +168,19 @@ pub struct Invocation {
     pub record: Option<Record>,
     /// The machine's speed just before the process started; `null` if not measured.
     pub reference: Option<Reference>,
+}
+
+impl Invocation {
+    /// The same, as it is recorded: what the program printed, or was given, may name a host, a user or
+    /// a folder.
+    pub fn anonymous(self) -> Self {
+        Self {
+            command: self.command.iter().map(|word| anonymous::command(word)).collect(),
+            error: self.error.map(|error| anonymous::text(&error)),
+            record: self.record.map(Record::anonymous),
+            ..self
+        }
+    }
 }
 
 /// The time of reference work, the same for all programs: if it differs between two runs, the

@@ -16,6 +16,9 @@ use tempfile::TempDir;
 /// How long to wait for a condition: longer than the busiest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The user who measures.
+pub const USER: &str = "alice-of-brigade";
+
 /// A record of the program `a` for 1 task, 2 iterations, no warm-ups.
 pub const RECORD: &str = r#"{"schema_version":"1.0","program":"a","version":"0.1.0","parameters":{},"kind":"thread","tasks":1,"tokens":1,"iterations":2,"warmups":0,"complete":true,"ended_by":"iterations","error":null,"affinity":[0],"inherited":{},"cpus":null,"measurements":[{"name":"iteration","operation":"hop","operations":2,"count":2,"mean_ns":150.0,"stddev_ns":70.7,"min_ns":100,"p50_ns":100,"p90_ns":200,"p99_ns":200,"p999_ns":200,"max_ns":200,"ns_per_operation":75.0,"ns_per_task":150.0,"histogram":""}],"cpu":null,"switches":{"voluntary_per_operation":0.0,"involuntary_per_operation":0.0,"expected_per_operation":0.0,"cross_cpu_share":null},"system_calls_per_operation":null,"schedule":null,"waiting":null,"interference":{"steal_ns":null,"wall_ns":null,"others_cpu_ns":null,"throttled_ns":null,"throttled_periods":null},"ledger":null,"work":null,"serving":null}"#;
 
@@ -97,6 +100,7 @@ impl Bench {
         }
         brigade.args(rest);
         brigade.env("BRIGADE_LOCK", self.path("lock")).env("XDG_CACHE_HOME", self.path("cache"));
+        brigade.env("USER", USER);
         brigade
     }
 
@@ -105,7 +109,8 @@ impl Bench {
         let brigade = self.brigade(arguments);
         let mut command = contract::command(words[0]);
         command.args(&words[1..]).arg(brigade.get_program()).args(brigade.get_args());
-        command.current_dir(self.path("")).env("BRIGADE_LOCK", self.path("lock"));
+        command.current_dir(self.path(""));
+        command.envs(brigade.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command
     }
 
@@ -130,6 +135,20 @@ impl Bench {
     /// The records of the first run; every line must parse.
     pub fn records(&self) -> Vec<Value> {
         records_in(&self.result_folders()[0])
+    }
+}
+
+/// Whatever a test did, its results name neither its user nor its folder.
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let folders = if thread::panicking() { Vec::new() } else { self.result_folders() };
+        for entry in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten() {
+            let Ok(text) = fs::read(entry.unwrap().path()) else { continue };
+            let text = String::from_utf8_lossy(&text);
+            for name in [USER, self.folder.path().to_str().unwrap()] {
+                assert!(!text.contains(name), "{name} is in the results: {text}");
+            }
+        }
     }
 }
 

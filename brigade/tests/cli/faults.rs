@@ -8,13 +8,16 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use contract::control_group::ControlGroup;
+use harness::anonymous;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use serde_json::json;
 
 use crate::bench::{
-    Bench, Ended, RECORD, edit, end_of, eventually, is_running, records_in, rounds_in, send, start,
+    Bench, Ended, RECORD, USER, edit, end_of, eventually, is_running, records_in, rounds_in, send,
+    start,
 };
 use crate::run::{TORN, killed};
 
@@ -295,6 +298,123 @@ fn resuming_touches_no_file_elsewhere_and_none_before_it_is_sure() {
     fs::write(folder.join("run.json"), run).unwrap();
     check_refusal(&bench.resumes(), "update Brigade");
     assert_eq!(fs::read_to_string(folder.join("records.jsonl")).unwrap(), records);
+}
+
+/// The files of a run as one text, which must name neither this user nor this machine. `shown` is what
+/// it says of the fault.
+fn check_anonymous(what: &str, bench: &Bench, shown: &str) {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let mut whole = String::new();
+    for entry in bench.result_folders().iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
+        whole += &fs::read_to_string(entry.unwrap().path()).unwrap();
+    }
+    let folder = bench.path("").display().to_string();
+    let host = format!("on {}!", host.trim());
+    // Such as `localhost`.
+    let is_common = anonymous::text(&host) == host;
+    for name in
+        [USER, folder.trim_end_matches('/')].into_iter().chain((!is_common).then_some(&*host))
+    {
+        assert!(!whole.contains(name), "{what}: {name} is in the results: {whole}");
+    }
+    assert!(whole.contains(shown), "{what}: {whole}");
+}
+
+/// What a program says of where it runs.
+const WHERE: &str = "$PWD/secret.py: $USER on $(cat /proc/sys/kernel/hostname)!";
+
+/// README and CONTRIBUTING promise it. All other tests check the same of their results, in `Bench`.
+#[test]
+fn what_a_program_prints_is_recorded_without_host_user_and_folder() {
+    let error = format!("error\":\"{WHERE}\"");
+    let path = RECORD.replace("parameters\":{}", "parameters\":{\"histogram\":\"$PWD/secret.py\"}");
+    let incomplete =
+        RECORD.replace("error\":null", &error).replace("complete\":true", "complete\":false");
+    let printing = |text: &str| format!("cat <<END\n{text}\nEND");
+    for (what, script) in [
+        ("standard error", format!("echo \"{WHERE}\" >&2; exit 1")),
+        ("a record's error", format!("{}\nexit 1", printing(&incomplete))),
+        ("a record's parameter", printing(&path)),
+        ("no record", printing(WHERE)),
+        ("it is gone", "rm \"$0\"; echo secret.py >&2; exit 1".to_owned()),
+    ] {
+        let bench = Bench::new(&["a"], &script);
+        bench.ends(&["run", "--rounds", "2"]);
+        let shown = if what == "no record" { "reading a record" } else { "secret.py" };
+        check_anonymous(what, &bench, shown);
+    }
+}
+
+#[test]
+fn what_a_guest_or_a_tool_prints_is_recorded_without_host_user_and_folder() {
+    let printing = |text: &str| format!("cat <<END\n{text}\nEND");
+    let laps = "{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"a\",\"tasks\":1,MORE\
+                \"measurements\":[{\"name\":\"create\",\"operation\":\"hop\",\"operations\":1,\
+                \"laps_ns\":[7]}]}";
+    let marks = "echo measuring; read -r line; echo measured; read -r line";
+    let with = |more: &str| format!("{marks}\n{}", printing(&laps.replace("MORE", more)));
+    for (what, script) in [
+        ("a line of a guest", format!("echo \"{WHERE}\"")),
+        ("a guest's error", format!("{}\nexit 1", with(&format!("\"error\":\"{WHERE}\",")))),
+        ("a guest's runtime", with(&format!("\"runtime\":\"{WHERE}\","))),
+        ("a guest's parameter", with(&format!("\"parameters\":{{\"x\":\"{WHERE}\"}},"))),
+    ] {
+        let bench = Bench::new(&["a"], &script);
+        let manifest = bench.manifest().replace("path = 'a'", "path = 'a', form = 'laps'");
+        let _ = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
+        check_anonymous(what, &bench, "secret.py");
+    }
+    let tool = format!("['sh', '-c', 'echo {WHERE}; echo {WHERE} >&2; exit CODE']");
+    for (what, more) in [
+        ("a tool", format!("needs = [{{ command = {} }}]", tool.replace("CODE", "1"))),
+        ("a tool's version", format!("needs = [{{ command = {} }}]", tool.replace("CODE", "0"))),
+        ("a build", format!("build = {{ in = '.', command = {} }}", tool.replace("CODE", "1"))),
+    ] {
+        let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+        let path = if what == "a build" { "" } else { "path = 'a', " };
+        let manifest = bench.manifest().replace("path = 'a'", &format!("{path}{more}"));
+        let _ = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
+        check_anonymous(what, &bench, "secret.py");
+    }
+}
+
+#[test]
+fn what_a_user_types_is_recorded_without_folders() {
+    let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
+    let file = bench.path("secret.py").display().to_string();
+    let manifest =
+        bench.manifest().replace("[programs]", "[programs]\nthread-brigade = {}\necho-server = {}");
+    for (what, case) in [
+        ("a case", format!("thread-brigade --tasks 2 --iters 2 --histogram {file}")),
+        ("an unwritable file", format!("thread-brigade --tasks 2 --histogram {file}/secret.py")),
+        ("a command", format!("thread-brigade --tasks 2 --iters 2 --command {file}")),
+        ("a server", format!("echo-server --tasks 2 --iters 2 --server {file}")),
+    ] {
+        let _ = Ended::from(bench.brigade_with(&manifest, &["run", &case, "--rounds", "1"]));
+        check_anonymous(what, &bench, "secret.py");
+    }
+    let wrap = bench.path("secret.py");
+    contract::executable::write(&wrap, "#!/bin/sh\necho \"$0\" >&2; exec \"$@\"\n");
+    let wrap = format!("--wrap={}", wrap.display());
+    let ended = bench.ends(&["compare", &wrap, &wrap, "a", "--rounds", "1", "--format", "json"]);
+    assert!(ended.stdout.contains("secret.py") && !ended.stdout.contains(&file), "{ended:?}");
+    check_anonymous("a wrapper", &bench, "secret.py");
+}
+
+#[test]
+fn a_record_names_no_control_group() {
+    let group = match ControlGroup::with_most_threads(60) {
+        Ok(group) => group,
+        Err(why) => return contract::skip("the name of a control group", &why),
+    };
+    let bench = Bench::new(&["a"], "");
+    let manifest = bench.manifest().replace("[programs]", "[programs]\nthread-brigade = {}");
+    drop(bench.brigade_with(&manifest, &[]));
+    fs::write(bench.path("other.toml"), manifest).unwrap();
+    let words = ["run", "thread-brigade --tasks 90", "--rounds", "1", "--manifest", "other.toml"];
+    let _ = Ended::from(bench.brigade_under(&["sh", "-c", &group.entering(), "sh"], &words));
+    let error = bench.records()[0]["error"].to_string();
+    assert!(error.contains("pids.max") && !error.contains("contract-"), "{error}");
 }
 
 /// Turns a terminal red, sets its title, clears it, moves up a line, reverses the text, hides

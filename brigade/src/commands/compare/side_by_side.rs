@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use harness::terminal;
+use harness::{anonymous, terminal};
 
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
@@ -16,9 +16,8 @@ use crate::judge::compare::{Comparison, Design, Side};
 use crate::judge::row::cases_of;
 use crate::manifest::Manifest;
 use crate::measure::executables::{Executables, executables_in};
-use crate::measure::invoke::without_place;
 use crate::plan::{Schedule, Turn};
-use crate::store::results::{Environment, Procedure, RunDescription, SavedRun};
+use crate::store::results::{Environment, Procedure, RunDescription, SavedRun, Skipped};
 
 /// The default time per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
@@ -44,6 +43,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let binaries = [binaries(&baseline)?, binaries(&candidate)?];
 
     let environment = Environment::capture(&manifest);
+    let skipped: Vec<_> = skipped.into_iter().map(Skipped::anonymous).collect();
     let description = RunDescription {
         skipped: skipped.clone(),
         procedure: Some(Procedure {
@@ -112,7 +112,7 @@ impl<'a> Variant<'a> {
 
     /// Describes the side with these records.
     fn described(&self, series: &Series, other_binary: bool) -> Side {
-        let shared = |words: &[String]| words.iter().map(|word| without_place(word)).collect();
+        let shared = |words: &[String]| words.iter().map(|word| anonymous::command(word)).collect();
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.saved.environment);
         Side {
