@@ -28,9 +28,6 @@ use crate::measure::process::{self, Cause, Ended, STDOUT_BOUND, Signals};
 use crate::store::consistency::{verify, verify_sizes};
 use crate::store::results::{Invocation, Outcome, Reference, SCHEMA_VERSION};
 
-/// The longest error that is recorded, in characters.
-const LONGEST_ERROR: usize = 2000;
-
 /// An invocation to run.
 pub struct Job<'a> {
     pub case: &'a Case,
