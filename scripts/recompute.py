@@ -5,6 +5,7 @@
     scripts/recompute.py OLD NEW COMPARISON   what `brigade compare OLD NEW --format json` prints
     scripts/recompute.py --method RUNS        the figures of docs/STATISTICS.md, from folders of runs
                                               of one build on one machine
+    scripts/recompute.py --speed RUNS         by how much the machine changed its speed in each run
 
 The rules are those of docs/STATISTICS.md; nothing here is taken from the runner. Of a folder it
 reads records.jsonl and run.json. It prints how many figures it compared and what is wrong, and
@@ -236,8 +237,6 @@ class Run:
         self.recorded = {name: case for name, case in cases.items() if case.records}
         self.cases = {names.get(name) or name_of_line(name): case
                       for name, case in self.recorded.items()}
-        self.reference = median([of["reference"]["kernel_ns"] for of in self.lines
-                                 if of.get("reference")])
 
     def case(self, name):
         """The case with this command line, or an older one with this name."""
@@ -286,6 +285,7 @@ def rows_in(of):
 
 
 def check_json(check, run, report):
+    check.same("change of speed", report["run"]["state"]["speed_change"], speed_change(run))
     for row in rows_in(report):
         where = f"{row['case']}, {row['measurement']}"
         case = run.case(row["case"])
@@ -511,9 +511,34 @@ def method(runs):
               f"{100 * covered[0] / samples:.0f} %, widened in {100 * covered[1] / samples:.0f} %")
 
 
+def speed_change(run):
+    """How much longer the reference takes in the slowest tenth of its readings than in the fastest,
+    relative to the median of its CPU if that has five or more; None for fewer than twenty."""
+    readings = [of["reference"] for of in run.lines if of.get("reference")]
+    typical = {}
+    for cpu in {of["cpu"] for of in readings}:
+        here = [of["kernel_ns"] for of in readings if of["cpu"] == cpu]
+        typical[cpu] = median(here if len(here) >= 5 else [of["kernel_ns"] for of in readings])
+    relative = [of["kernel_ns"] / typical[of["cpu"]] for of in readings]
+    return quantile(relative, 0.9) / quantile(relative, 0.1) - 1 if len(relative) >= 20 else None
+
+
+def speed(runs):
+    for run in runs:
+        halves = []
+        for case in run.cases.values():
+            values = case.values()
+            early, late = values[: len(values) // 2], values[len(values) // 2 :]
+            if len(early) > 2:
+                halves.append(abs(math.log(median(early) / median(late))))
+        print(f"{run.plan['started_at']}: the reference differs by {100 * speed_change(run):.0f} %, "
+              f"the halves of a case by {100 * median(halves):.0f} % (median)")
+
+
 def main(arguments):
-    if arguments[0] == "--method":
-        return method([Run(Path(folder)) for folder in arguments[1:]])
+    if arguments[0] in ("--method", "--speed"):
+        of_runs = method if arguments[0] == "--method" else speed
+        return of_runs([Run(Path(folder)) for folder in arguments[1:]])
     check, folders = Check(), [Run(Path(of)) for of in arguments if Path(of).is_dir()]
     for output in (Path(of) for of in arguments if not Path(of).is_dir()):
         text = output.read_text()

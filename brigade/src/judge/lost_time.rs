@@ -6,11 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::row::{Used, cpu_ns, operations};
 
-/// From this share of the time on, it is reported.
-pub const NOTABLE: f64 = 0.02;
-/// From this share of a run's time on, its figures should not be quoted.
-const UNFIT: f64 = 0.05;
-
 /// The standard deviation of the difference of two readings of `/proc/stat`, in nanoseconds. Its
 /// ticks are 10 ms, and this is the sum of two rounding errors.
 const TICKS_NS: f64 = 10e6 * 0.408;
@@ -44,6 +39,51 @@ pub struct LostTime {
     pub unexplained: f64,
 }
 
+/// The verdict on a run in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// There are too few rounds for another verdict.
+    Early,
+    /// Other programs may have used a notable share of the time.
+    #[default]
+    Unknown,
+    /// Nothing disturbed it.
+    Quiet,
+    /// The machine changed its speed.
+    Unsteady,
+    /// Other programs took most of what was lost.
+    Busy,
+    /// The hypervisor did.
+    Stolen,
+    /// A CPU quota did.
+    Throttled,
+    /// Signals did.
+    Stopped,
+    /// Nobody knows what did.
+    Disturbed,
+}
+
+/// What took time from the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Cause {
+    /// The verdict on a run that lost most of its time to it.
+    pub word: Word,
+    /// The share of the time that it took.
+    pub share: f64,
+    /// Whether it took at most this share: less cannot be told from none.
+    pub is_bound: bool,
+}
+
+/// Whose time is shared out.
+#[derive(Clone, Copy)]
+enum Time {
+    OfAllCpus,
+    OfOneCpu,
+}
+
 /// Sums over processes, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Account {
@@ -61,7 +101,7 @@ struct Account {
 }
 
 impl Account {
-    fn of(run: &Used) -> Option<Self> {
+    fn of(run: &Used, time: Time) -> Option<Self> {
         let record = run.record;
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
@@ -69,7 +109,10 @@ impl Account {
         let own_ns = own_ns(record).filter(|_| is_always_busy(record));
         let lost = own_ns.map(|own_ns| (wall - own_ns - READING_NS).max(0.0));
         // A single thread loses only the time of its CPU.
-        let used = if lost.is_some() { 1.0 } else { cpus };
+        let used = match time {
+            Time::OfAllCpus if lost.is_none() => cpus,
+            _ => 1.0,
+        };
         let stolen = found.steal_ns.map(|ns| (ns as f64).min(used * wall));
         let throttled = (found.throttled_ns.unwrap_or(0) as f64).min(used * wall);
         let stopped = used * (run.invocation.stopped_ns.unwrap_or(0) as f64).min(wall);
@@ -153,23 +196,42 @@ impl LostTime {
     /// The time that these processes lost together, by case; `None` if no record has the length of
     /// its span.
     pub fn from<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
+        Self::of(cases, Time::OfAllCpus)
+    }
+
+    /// The same as shares of the time of one CPU: all that was lost may have been lost there.
+    pub fn on_one_cpu<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
+        Self::of(cases, Time::OfOneCpu)
+    }
+
+    fn of<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>, time: Time) -> Option<Self> {
         let of_case = |runs: Vec<Used>| {
-            Some(runs.iter().filter_map(Account::of).reduce(Account::and)?.settled())
+            let accounts = runs.iter().filter_map(|run| Account::of(run, time));
+            Some(accounts.reduce(Account::and)?.settled())
         };
         Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
     }
 
-    /// The sum of all shares.
-    pub fn share(&self) -> f64 {
-        let seen = self.others.filter(|others| *others > self.resolution).unwrap_or(0.0);
-        let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
-        seen + known + self.unexplained
+    /// What took time, the largest share first. The first word of several alike is the one that a
+    /// reader can do most about.
+    pub fn causes(&self) -> Vec<Cause> {
+        let others = self.others.map(|share| {
+            let is_bound = share <= self.resolution;
+            let share = share.max(self.resolution);
+            Cause { word: Word::Busy, share, is_bound }
+        });
+        let rest = [
+            (Word::Stolen, self.stolen.unwrap_or(0.0)),
+            (Word::Throttled, self.throttled),
+            (Word::Stopped, self.stopped),
+            (Word::Disturbed, self.unexplained),
+        ];
+        let rest = rest.map(|(word, share)| Cause { word, share, is_bound: false });
+        let mut causes: Vec<Cause> = others.into_iter().chain(rest).collect();
+        causes.retain(|cause| cause.word == Word::Busy || cause.share > 0.0);
+        causes.sort_by(|one, other| other.share.total_cmp(&one.share));
+        causes
     }
-}
-
-/// Whether the figures of a run that lost this much can be quoted.
-pub fn is_fit(lost: Option<LostTime>) -> bool {
-    lost.is_none_or(|lost| lost.share() <= UNFIT)
 }
 
 #[cfg(test)]
@@ -233,7 +295,9 @@ mod tests {
             let found = found.unwrap();
             let shares = (found.others.map(rounded), rounded(found.unexplained));
             assert_eq!(shares, (others, unexplained), "{own_ms} {others_ms:?}: {found:?}");
-            assert_eq!(found.share() > NOTABLE, others > Some(0.0) || unexplained > 0.0);
+            let seen = found.causes().into_iter().filter(|cause| !cause.is_bound);
+            let share: f64 = seen.map(|cause| cause.share).sum();
+            assert_eq!(share > 0.02, others > Some(0.0) || unexplained > 0.0);
         }
         assert_eq!(
             processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
@@ -264,7 +328,9 @@ mod tests {
                 (found.throttled_ns, found.throttled_periods) = (Some(40_000_000), Some([1, 1]));
             });
             assert!(throttled.throttled > 0.36, "{throttled:?}");
-            assert!(!is_fit(Some(stopped)) && !is_fit(Some(throttled)));
+            for (found, word) in [(stopped, Word::Stopped), (throttled, Word::Throttled)] {
+                assert_eq!(found.causes()[0].word, word);
+            }
         }
     }
 }

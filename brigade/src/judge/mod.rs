@@ -10,5 +10,6 @@ pub mod prediction;
 pub mod rank;
 pub mod report;
 pub mod row;
+pub mod state;
 pub mod statistics;
 pub mod trace;

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::compare::{Figures, Repeat, figures, reference_ns};
 use super::environment::{changes, of_processes};
 use super::loads::Loads;
-use super::lost_time::{LostTime, is_fit};
+use super::lost_time::LostTime;
 use super::prediction::Prediction;
-use super::row::{Other, Quantity, Row, all_measured, by_name, case_of, rows_of};
+use super::row::{Other, Quantity, Row, case_of, rows_of};
+use super::state::{FEWEST_ROUNDS, State, lost_time};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
@@ -77,6 +78,8 @@ pub struct RunSummary {
     pub progress: RunProgress,
     /// The cases that could not run.
     pub skipped: Vec<Skipped>,
+    /// Whether its figures can be quoted, and what speaks against that.
+    pub state: State,
     /// What kept the tasks of all cases from running; `null` if no record contains that.
     pub lost_time: Option<LostTime>,
     /// The time of the reference work, in nanoseconds: the median before all processes; `null` for
@@ -170,12 +173,12 @@ pub struct RunData<'a> {
 }
 
 /// What a run contributes to the forecast of another one of its build: its figures, and whether
-/// they can be quoted.
+/// they can be compared with those of others.
 pub type OtherRun = (Figures, bool);
 
 /// What a saved run contributes.
 pub fn other_run(manifest: &Manifest, run: &SavedRun) -> OtherRun {
-    (figures(manifest, run), is_fit(lost_time(run)))
+    (figures(manifest, run), State::of(run, FEWEST_ROUNDS).is_comparable)
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
@@ -214,7 +217,6 @@ struct Cases {
     rows: Vec<Vec<Row>>,
     /// The names of the cases that the run is for, with those that cannot run here.
     planned: Vec<String>,
-    lost_time: Option<LostTime>,
 }
 
 impl Cases {
@@ -223,7 +225,7 @@ impl Cases {
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
         let skipped = run.description.skipped.iter().map(|skipped| &skipped.case);
         let planned = run.description.cases.iter().chain(skipped).map(name).collect();
-        Self { rows: rows_of(manifest, run), planned, lost_time: lost_time(run) }
+        Self { rows: rows_of(manifest, run), planned }
     }
 
     /// The row of a case, or of one of its measurements.
@@ -285,12 +287,6 @@ impl Cases {
     }
 }
 
-/// The time that all processes lost, also those whose figures are not used: they show what happened
-/// during the run.
-fn lost_time(run: &SavedRun) -> Option<LostTime> {
-    LostTime::from(by_name(run).values().map(|invocations| all_measured(invocations)))
-}
-
 /// What changed during a run, and unusual facts that change figures.
 fn inherited(run: &SavedRun) -> Vec<String> {
     let changed = changes(run).into_iter().map(|change| {
@@ -304,10 +300,16 @@ fn inherited(run: &SavedRun) -> Vec<String> {
 fn summary(run: &RunData, cases: &Cases) -> RunSummary {
     let SavedRun { description, environment, invocations, .. } = run.saved;
     let rows = cases.rows.iter().map(|rows| &rows[0]);
-    let figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
-    let any = !is_fit(cases.lost_time);
-    let others = run.alike.iter().filter(|(_, is_fit)| any || *is_fit);
-    let others: Vec<_> = others.map(|(figures, _)| figures).collect();
+    let figures: Figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
+    let state = State::of(run.saved, run.progress.rounds);
+    let any = !state.is_comparable;
+    // A run of one group says little about the other cases.
+    let has_most = |other: &Figures| {
+        2 * figures.keys().filter(|case| other.contains_key(*case)).count() >= figures.len()
+    };
+    let others = run.alike.iter().filter(|(_, is_comparable)| any || *is_comparable);
+    let others = others.map(|(figures, _)| figures).filter(|figures| has_most(figures));
+    let others: Vec<_> = others.collect();
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: run.name.clone(),
@@ -321,7 +323,8 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         seed: description.seed,
         progress: run.progress.clone(),
         skipped: description.skipped.clone(),
-        lost_time: cases.lost_time,
+        state,
+        lost_time: lost_time(run.saved),
         reference_ns: reference_ns(invocations),
         repeat: Repeat::of(&figures, &others, &RECORDED.scaled),
     }

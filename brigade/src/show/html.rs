@@ -23,7 +23,7 @@ const SCRIPT_HASH: &str = "sha256-45uh0wlMI2MsTv73raQ8kzZf7Uak3gyamKyqZ6JGV5w=";
 pub fn html(report: &Report) -> String {
     let run = &report.run;
     let (title_of_page, head) = match (&report.screen[..], &report.groups[..]) {
-        ([], [group]) => (group.question.clone(), String::new()),
+        ([], [group]) => (group.question.clone(), state(report)),
         _ => (TITLE.to_owned(), first_screen(report)),
     };
     let mut rest = below(report);
@@ -81,17 +81,21 @@ fn of_group(group: &Group) -> (String, String, String) {
     (format!("group-{name}"), group.question.clone(), body)
 }
 
-/// The machine, the verdict, the pictures and the answers.
-fn first_screen(report: &Report) -> String {
+/// The machine and the verdict on the run.
+fn state(report: &Report) -> String {
     let Verdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
     let [machine, text] = [&machine(&report.run), &text].map(|text| escape(text));
-    let answers = element(&Block::Items(answers(report)));
-    let pictures = figures(&plot::screen(&report.screen));
     format!(
         "<p class=\"machine\">{machine}</p>\n\
-         <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n{pictures}{answers}"
+         <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n"
     )
+}
+
+/// The machine, the verdict, the pictures and the answers.
+fn first_screen(report: &Report) -> String {
+    let answers = element(&Block::Items(answers(report)));
+    state(report) + &figures(&plot::screen(&report.screen)) + &answers
 }
 
 /// Pictures next to each other, as many as fit.
@@ -159,4 +163,18 @@ fn table_of(table: &Table) -> String {
 fn embedded(value: &impl Serialize) -> String {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn the_page_of_one_group_has_the_state_of_its_run() {
+        let mut report = fixtures::report();
+        report.screen.clear();
+        report.groups.truncate(1);
+        assert!(html(&report).contains("<strong class=\"good\">QUIET</strong>"));
+    }
 }

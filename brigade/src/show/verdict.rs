@@ -2,8 +2,9 @@
 
 use super::quantity::{percent, small_share};
 use crate::judge::compare::Repeat;
-use crate::judge::lost_time::{LostTime, NOTABLE, is_fit};
 use crate::judge::report::RunSummary;
+pub use crate::judge::state::FEWEST_ROUNDS;
+use crate::judge::state::{Cause, State, Word};
 
 /// A verdict on a run.
 pub struct Verdict {
@@ -15,44 +16,91 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// The fewest rounds with a verdict.
-pub const FEWEST_ROUNDS: u32 = 3;
+/// A cause of lost time that is smaller than this is not named next to a larger one.
+const NAMED: f64 = 0.01;
 
 /// Whether the figures of a run can be quoted, and why.
 pub fn verdict(run: &RunSummary) -> Verdict {
-    if run.progress.rounds < FEWEST_ROUNDS {
-        let text = format!("no verdict before round {FEWEST_ROUNDS}.");
-        return Verdict { word: "EARLY", is_good: false, text };
-    }
-    let is_known = |lost: &LostTime| lost.share() > NOTABLE || lost.others.is_some();
-    let Some(lost) = run.lost_time.filter(is_known) else {
-        let text = "the run did not record what other programs used.".to_owned();
-        return Verdict { word: "UNKNOWN", is_good: false, text };
+    of_state(&run.state)
+}
+
+/// The verdict on a run in this state.
+pub fn of_state(state: &State) -> Verdict {
+    let others = state.causes.iter().find(|cause| cause.word == Word::Busy);
+    let text = match (state.word, others) {
+        (Word::Early, _) => format!("no verdict before round {FEWEST_ROUNDS}."),
+        (Word::Unknown, None) => "the run did not record what other programs used.".to_owned(),
+        (Word::Unknown, Some(others)) => format!(
+            "in so short a run, nothing shows whether other programs used up to {} of the CPU.",
+            small_share(rounded_up(others.share))
+        ),
+        (Word::Quiet, _) => {
+            state.causes.first().map_or(String::new(), |cause| cause_of(cause) + ".")
+        }
+        (Word::Unsteady, _) => format!("{}. Quote ratios, not times.", changed_speed(state)),
+        (_, _) => {
+            let advice =
+                if state.is_fit { "Quote with care" } else { "Do not quote these figures" };
+            format!("{}. {advice}.", what_disturbed(state))
+        }
     };
-    let share = lost.share();
-    if share <= NOTABLE {
-        let text = format!("other programs used {} of the CPU.", small_share(share));
-        return Verdict { word: "QUIET", is_good: true, text };
+    Verdict { word: word(state.word), is_good: state.word == Word::Quiet, text }
+}
+
+fn word(word: Word) -> &'static str {
+    match word {
+        Word::Early => "EARLY",
+        Word::Unknown => "UNKNOWN",
+        Word::Quiet => "QUIET",
+        Word::Unsteady => "UNSTEADY",
+        Word::Busy => "BUSY",
+        Word::Stolen => "STOLEN",
+        Word::Throttled => "THROTTLED",
+        Word::Stopped => "STOPPED",
+        Word::Disturbed => "DISTURBED",
     }
-    let advice = if is_fit(Some(lost)) { "Quote with care" } else { "Do not quote these figures" };
-    let others = lost.others.filter(|share| *share > lost.resolution).unwrap_or(0.0);
-    let mut causes = [
-        (others, "BUSY", "other programs used {} of the CPU"),
-        (lost.stolen.unwrap_or(0.0), "STOLEN", "the hypervisor took {} of the time"),
-        (lost.throttled, "THROTTLED", "a CPU quota took {} of the time"),
-        (lost.stopped, "STOPPED", "signals stopped it for {} of the time"),
-        (lost.unexplained, "DISTURBED", "{} of the time is unexplained"),
-    ];
-    causes.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let [(largest, word, words), ..] = causes;
-    let text = words.replacen("{}", &percent(largest), 1);
-    Verdict { word, is_good: false, text: format!("{text}. {advice}.") }
+}
+
+/// What disturbed a run, such as `other programs used 40 % of the CPU`.
+pub fn what_disturbed(state: &State) -> String {
+    let seen = state.causes.iter().filter(|cause| !cause.is_bound).enumerate();
+    let named = seen.filter(|(index, cause)| *index == 0 || cause.share >= NAMED);
+    let mut causes: Vec<String> = named.map(|(_, cause)| cause_of(cause)).collect();
+    if state.is_unsteady() {
+        causes.push(changed_speed(state));
+    }
+    causes.join(", ")
+}
+
+fn changed_speed(state: &State) -> String {
+    let change = percent(state.speed_change.unwrap_or(0.0));
+    format!("the machine changed speed by {change} within the run")
+}
+
+/// One cause of lost time.
+fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
+    let amount = match is_bound {
+        true if *share >= 0.0005 => format!("less than {}", small_share(rounded_up(*share))),
+        _ => small_share(*share),
+    };
+    match word {
+        Word::Stolen => format!("the hypervisor took {amount} of the time"),
+        Word::Throttled => format!("a CPU quota took {amount} of the time"),
+        Word::Stopped => format!("signals stopped it for {amount} of the time"),
+        Word::Disturbed => format!("{amount} of the time is unexplained"),
+        _ => format!("other programs used {amount} of the CPU"),
+    }
+}
+
+/// A bound, rounded up to the decimal that is printed.
+fn rounded_up(share: f64) -> f64 {
+    (share * 1000.0).ceil() / 1000.0
 }
 
 /// How far the figures of the next run will be from these.
 pub fn next_run(run: &RunSummary) -> Option<String> {
     let Repeat { runs, half, tenth, worst } = run.repeat?;
-    let next = if is_fit(run.lost_time) { "The next quiet run" } else { "The next run" };
+    let next = if run.state.is_comparable { "The next quiet run" } else { "The next run" };
     let from = if runs == 0 { "recorded machines" } else { "earlier runs" };
     Some(format!(
         "{next}, judging by {from}: half of these figures within {}, one in ten off by more \

@@ -1,0 +1,178 @@
+//! The state of a run: whether its figures can be quoted, and what speaks against that. Every
+//! command that draws a conclusion from a run asks here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::lost_time::LostTime;
+pub use super::lost_time::{Cause, Word};
+use super::row::{all_measured, by_name};
+use super::statistics::{median, quantile, sorted};
+use crate::store::results::{Invocation, SavedRun};
+
+/// The fewest rounds with a verdict.
+pub const FEWEST_ROUNDS: u32 = 3;
+
+/// From this share of the time on, lost time is reported.
+const NOTABLE: f64 = 0.02;
+/// From this share of a run's time on, its figures should not be quoted.
+const UNFIT: f64 = 0.05;
+
+/// The machine changed its speed if the slowest tenth of its readings is by this share slower than
+/// the fastest tenth. docs/STATISTICS.md shows what runs on either side of it are like.
+const UNSTEADY: f64 = 1.0 / 3.0;
+/// The fewest readings that have tenths.
+const FEWEST_READINGS: usize = 20;
+/// The fewest readings on a CPU that show its own speed: CPUs of one machine may differ.
+const FEWEST_ON_CPU: usize = 5;
+
+/// The state of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct State {
+    /// The verdict.
+    pub word: Word,
+    /// What took time from its tasks, the largest share first.
+    pub causes: Vec<Cause>,
+    /// How much slower the machine was in the slowest tenth of the readings of its speed than in the
+    /// fastest, as a share; `null` for too few readings.
+    pub speed_change: Option<f64>,
+    /// Whether so little time was lost that its ratios answer questions.
+    pub is_fit: bool,
+    /// Whether the machine kept its speed as well, so that its times can be compared with those of
+    /// another run.
+    pub is_comparable: bool,
+}
+
+impl State {
+    /// The state of a run with so many whole rounds.
+    pub fn of(run: &SavedRun, rounds: u32) -> Self {
+        Self::from(lost_time(run), speed_change(&run.invocations), rounds)
+    }
+
+    /// The state of one side of a comparison whose sides use different CPUs. What was lost is taken
+    /// as that of a single CPU: it may all have been lost on the one that matters.
+    pub fn on_its_cpus(run: &SavedRun, rounds: u32) -> Self {
+        let lost = by_name(run).into_values().map(|invocations| all_measured(&invocations));
+        Self::from(LostTime::on_one_cpu(lost), None, rounds)
+    }
+
+    fn from(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
+        let causes = lost.map_or_else(Vec::new, |lost| lost.causes());
+        let seen = || causes.iter().filter(|cause| !cause.is_bound);
+        let share: f64 = seen().map(|cause| cause.share).sum();
+        let others = causes.iter().find(|cause| cause.word == Word::Busy);
+        let is_unsteady = speed_change.is_some_and(|share| share >= UNSTEADY);
+        let word = if rounds < FEWEST_ROUNDS {
+            Word::Early
+        } else if share > NOTABLE {
+            seen().next().map_or(Word::Unknown, |cause| cause.word)
+        } else if is_unsteady {
+            Word::Unsteady
+        } else if others.is_none_or(|others| others.share > NOTABLE) {
+            Word::Unknown
+        } else {
+            Word::Quiet
+        };
+        let is_fit = share <= UNFIT;
+        Self { word, causes, speed_change, is_fit, is_comparable: is_fit && !is_unsteady }
+    }
+
+    /// Whether the machine changed its speed.
+    pub fn is_unsteady(&self) -> bool {
+        self.speed_change.is_some_and(|share| share >= UNSTEADY)
+    }
+}
+
+/// The time that all processes lost, also those whose figures are not used: they show what happened
+/// during the run.
+pub fn lost_time(run: &SavedRun) -> Option<LostTime> {
+    LostTime::from(by_name(run).into_values().map(|invocations| all_measured(&invocations)))
+}
+
+/// How much slower the reference work is in the slowest tenth of its readings than in the fastest,
+/// as a share. Each reading counts relative to the others on its CPU.
+fn speed_change(invocations: &[Invocation]) -> Option<f64> {
+    let mut by_cpu = BTreeMap::<usize, Vec<f64>>::new();
+    for reference in invocations.iter().filter_map(|invocation| invocation.reference) {
+        if reference.kernel_ns > 0.0 && reference.kernel_ns.is_finite() {
+            by_cpu.entry(reference.cpu).or_default().push(reference.kernel_ns);
+        }
+    }
+    let all = median(&by_cpu.values().flatten().copied().collect::<Vec<_>>())?;
+    let relative = by_cpu.values().flat_map(|readings| {
+        let of_cpu = median(readings).filter(|_| readings.len() >= FEWEST_ON_CPU).unwrap_or(all);
+        readings.iter().map(move |ns| ns / of_cpu)
+    });
+    let relative = sorted(&relative.collect::<Vec<_>>());
+    let [fast, slow] = [0.1, 0.9].map(|probability| quantile(&relative, probability));
+    (relative.len() >= FEWEST_READINGS).then_some(slow? / fast? - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::Sample;
+    use crate::store::results::Reference;
+
+    /// The word of a run that lost this much, on a machine that changed its speed by so much.
+    #[track_caller]
+    fn check(lost: LostTime, change: f64, expected: Word, is_fit: bool, is_comparable: bool) {
+        let state = State::from(Some(lost), Some(change), 12);
+        let found = (state.word, state.is_fit, state.is_comparable);
+        assert_eq!(found, (expected, is_fit, is_comparable), "{lost:?} {change}");
+        assert_eq!(State::from(Some(lost), None, 2).word, Word::Early);
+    }
+
+    #[test]
+    fn a_run_has_the_word_of_what_took_most_of_its_time() {
+        let nothing = LostTime { others: Some(0.0), stolen: Some(0.0), ..LostTime::default() };
+        check(nothing, 0.3, Word::Quiet, true, true);
+        check(nothing, 0.4, Word::Unsteady, true, false);
+        let stolen = |share| LostTime { stolen: Some(share), ..nothing };
+        check(stolen(0.0106), 0.1, Word::Quiet, true, true);
+        check(stolen(0.03), 0.1, Word::Stolen, true, true);
+        let busy = |share| LostTime { others: Some(share), resolution: 0.01, ..nothing };
+        check(busy(0.009), 0.1, Word::Quiet, true, true);
+        check(busy(0.08), 0.1, Word::Busy, false, false);
+        check(LostTime { stolen: Some(0.02), ..busy(0.04) }, 0.9, Word::Busy, false, false);
+        check(LostTime { stopped: 0.3, ..busy(0.2) }, 0.1, Word::Stopped, false, false);
+        check(LostTime { throttled: 0.3, ..nothing }, 0.1, Word::Throttled, false, false);
+        check(LostTime { unexplained: 0.3, ..nothing }, 0.1, Word::Disturbed, false, false);
+        // Nothing shows whether others took 3 %, or what they took at all.
+        check(LostTime { resolution: 0.0315, ..nothing }, 0.1, Word::Unknown, true, true);
+        check(LostTime::default(), 0.1, Word::Unknown, true, true);
+        assert_eq!(State::from(None, None, 12).word, Word::Unknown);
+        // The largest cause is the first, even if it is only a bound.
+        let word = |lost: LostTime| lost.causes().first().map(|cause| (cause.word, cause.is_bound));
+        assert_eq!(
+            word(LostTime { resolution: 0.004, ..stolen(0.0106) }),
+            Some((Word::Stolen, false))
+        );
+        assert_eq!(word(LostTime { resolution: 0.004, ..stolen(0.001) }), Some((Word::Busy, true)));
+    }
+
+    /// Readings on these CPUs, in turn.
+    fn readings(count: usize, ns: impl Fn(usize) -> f64) -> Vec<Invocation> {
+        let reading = |index: usize| {
+            let reference = Some(Reference { cpu: index % 2, kernel_ns: ns(index) });
+            Invocation { reference, ..Sample::hop(1.0).in_round("ring", 1) }
+        };
+        (0..count).map(reading).collect()
+    }
+
+    #[test]
+    fn the_speed_changes_if_that_of_each_cpu_does() {
+        let change = |count, ns: fn(usize) -> f64| {
+            Some((speed_change(&readings(count, ns))? * 1e6).round() / 1e6)
+        };
+        // A fast and a slow CPU.
+        assert_eq!(change(40, |index| [500.0, 900.0][index % 2]), Some(0.0));
+        // Both are slower for half of the time.
+        assert_eq!(change(40, |index| if index < 20 { 500.0 } else { 700.0 }), Some(0.4));
+        assert_eq!(change(40, |_| 0.0), None);
+        assert_eq!(change(19, |index| index as f64 + 1.0), None);
+        assert_eq!(change(0, |_| 1.0), None);
+    }
+}
