@@ -134,13 +134,17 @@ pub fn neighbours(parent: &Path) -> Neighbours {
     neighbours
 }
 
-/// Reads the runs of the same build on the same machine as the one in `folder`, that one included.
-/// Warns of those that cannot be read, once.
-pub fn alike<T>(folder: &Path, read: impl FnMut(&Path, SavedRun) -> T) -> Vec<T> {
+/// Reads the runs of the same build on the same machine as the one in `folder`, next to it, that began
+/// before `before`. Warns of those that cannot be read, once.
+pub fn alike<T>(
+    folder: &Path,
+    before: &str,
+    read: impl FnMut(&Path, SavedRun) -> T,
+) -> Vec<T> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let Some(parent) = folder.parent() else { return Vec::new() };
     let mut neighbours = Neighbours::of(parent);
-    let alike = neighbours.alike(&folder, read);
+    let alike = neighbours.alike(&folder, before, read);
     neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
     alike
 }

@@ -72,11 +72,9 @@ impl<'a> Reporter<'a> {
 
     /// Reads the other runs next to this folder.
     pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
-        let own = folder.canonicalize().ok();
-        let others = output::alike(folder, |folder, run| {
-            (own.as_deref() != Some(folder)).then(|| other_run(manifest, &run))
-        });
-        let others = others.into_iter().flatten().collect();
+        let own = SavedRun::described(folder);
+        let before = own.map_or(String::new(), |own| own.description.started_at);
+        let others = output::alike(folder, &before, |_, run| other_run(manifest, &run));
         Self { others, ..Self::alone(manifest, folder) }
     }
 
@@ -119,22 +117,29 @@ impl<'a> Reporter<'a> {
     }
 }
 
+/// How many rounds ran every case that was not given up.
+pub fn rounds(saved: &SavedRun) -> u32 {
+    let SavedRun { description, invocations, .. } = saved;
+    let schedule = Schedule::of(description, invocations);
+    let ran = |(index, case): (usize, &String)| {
+        let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
+        let of_case = ended.filter(|invocation| invocation.case == *case);
+        let rounds: BTreeSet<u32> = of_case.map(|invocation| invocation.round).collect();
+        (!schedule.has_given_up(index)).then_some(rounds.len() as u32)
+    };
+    description.cases.iter().enumerate().filter_map(ran).min().unwrap_or(0)
+}
+
 /// How complete a run is.
 fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
     let SavedRun { description, invocations, .. } = saved;
-    let ended: Vec<_> = invocations.iter().filter(|invocation| !invocation.interrupted).collect();
+    let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
     let mut schedule = Schedule::of(description, invocations);
-    let ran = |(index, case): (usize, &String)| {
-        let of_case = ended.iter().filter(|invocation| invocation.case == *case);
-        let rounds = of_case.map(|invocation| invocation.round).collect::<BTreeSet<u32>>();
-        (!schedule.has_given_up(index)).then_some(rounds.len() as u32)
-    };
-    let rounds = description.cases.iter().enumerate().filter_map(ran).min().unwrap_or(0);
     RunProgress {
         share: schedule.share(),
         seconds_left: is_running.then(|| schedule.time_left().as_secs_f64()),
-        ended: ended.len(),
-        rounds,
+        ended: ended.count(),
+        rounds: rounds(saved),
         planned: (description.rounds > 0).then_some(description.rounds),
         is_complete: description.side.is_some() || schedule.next_turn().is_none(),
         side: description.side.clone(),

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
 use super::row::{Quantity, Row, cases_of};
+use super::state::State;
 use super::statistics::{
-    CONFIDENCE, Estimate, INDEPENDENT, Interval, median, quantile, ratio, sorted,
+    CONFIDENCE, Estimate, INDEPENDENT, Interval, fewest, median, quantile, ratio, sorted,
 };
 use crate::manifest::Manifest;
 use crate::store::results::{Invocation, SavedRun, Skipped};
@@ -26,6 +27,9 @@ const OF_VERDICTS: f64 = 0.99;
 /// A difference between two saved runs must exceed the largest one between runs of one build this
 /// many times (as logarithms): docs/STATISTICS.md has false verdicts and power on recorded runs.
 const BEYOND_EARLIER: f64 = 1.5;
+
+/// The fewest earlier runs of one build that show how much they differ.
+const FEWEST_EARLIER: usize = 2;
 
 /// The two sides of a comparison: the baseline, then the candidate.
 pub type Pair<T> = [T; 2];
@@ -47,8 +51,12 @@ pub struct Comparison {
     /// By what the candidate's times are multiplied for the state of the machine; `null` unless both
     /// runs are of one machine.
     pub correction: Option<f64>,
-    /// Runs of either build that show how much runs differ.
+    /// Earlier runs of either build that show how much runs differ, without the two.
     pub earlier_runs: usize,
+    /// Whether both sides are saved runs of one build: their difference is not the program's.
+    pub is_one_build: bool,
+    /// Why no case has a verdict; `null` if cases may have one.
+    pub no_verdict: Option<NoVerdict>,
     /// How the conditions differ.
     pub environment_differences: Vec<Difference>,
     /// The cases that both measured.
@@ -70,8 +78,21 @@ pub enum Design {
     Groups,
 }
 
+/// Why a comparison cannot decide anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum NoVerdict {
+    /// A side was disturbed, or of two runs one machine changed its speed meanwhile.
+    Disturbed,
+    /// So many more earlier runs of one build are needed, to know how much they differ.
+    FewEarlier(usize),
+    /// A side has fewer undisturbed runs than this number, which this many cases need.
+    FewRuns(usize),
+}
+
 /// Describes the baseline or the candidate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Side {
     /// The folder with its records, or the number of folders.
@@ -85,6 +106,23 @@ pub struct Side {
     pub args: Vec<String>,
     /// Whether the other side has another binary.
     pub other_binary: bool,
+    /// Whether the other side's tasks could run on other CPUs, which others may have disturbed more
+    /// or less.
+    pub other_cpus: bool,
+    /// The state of each of its runs.
+    pub states: Vec<State>,
+}
+
+impl Side {
+    /// Whether it is one whose disturbance decides nothing.
+    fn is_usable(&self, design: Design) -> bool {
+        self.states.iter().all(|state| match design {
+            Design::TwoRuns => state.is_comparable,
+            // What disturbs both sides of a round cancels, unless their CPUs differ.
+            Design::SideBySide => state.is_fit || !self.other_cpus,
+            Design::Groups => true,
+        })
+    }
 }
 
 /// One case of both sides.
@@ -119,7 +157,7 @@ pub enum Verdict {
 impl Comparison {
     /// Compares the cases that both sides measured, matched by program and parameters, or by name
     /// where flags of a side change these. The candidate's times are multiplied by `correction`;
-    /// each set of `earlier` runs is of one build.
+    /// each set of `earlier` runs is of one build, and contains neither side.
     pub fn of(
         design: Design,
         sides: Pair<Side>,
@@ -154,15 +192,18 @@ impl Comparison {
             margin,
             correction,
             earlier_runs: earlier.iter().map(Vec::len).sum(),
+            is_one_build: false,
+            no_verdict: None,
             environment_differences: Vec::new(),
             cases: Vec::new(),
             not_compared,
         };
+        comparison.no_verdict = comparison.no_verdict(earlier);
         for rows in pairs {
             match comparison.ratio(&rows) {
                 Ok(ratio) => {
                     let earlier = largest.get(&*rows[0].key()).copied();
-                    let verdict = comparison.verdict(&ratio, earlier);
+                    let verdict = comparison.verdict(&rows[0], &ratio, earlier);
                     comparison.cases.push(Compared { rows, ratio, earlier, verdict });
                 }
                 Err(reason) => {
@@ -206,12 +247,40 @@ impl Comparison {
         Ok(ratio.map(|ratio| ratio * correction))
     }
 
-    fn verdict(&self, ratio: &Estimate, earlier: Option<f64>) -> Verdict {
-        let verdict = Verdict::of(ratio, self.margin);
-        if self.design != Design::TwoRuns {
-            return verdict;
+    /// Why it decides nothing, if so.
+    fn no_verdict(&self, earlier: &[Vec<Figures>]) -> Option<NoVerdict> {
+        if !self.sides.iter().all(|side| side.is_usable(self.design)) {
+            return Some(NoVerdict::Disturbed);
         }
-        let Some(earlier) = earlier else { return Verdict::Unresolved };
+        match self.design {
+            Design::SideBySide => None,
+            Design::TwoRuns => {
+                let most = earlier.iter().map(Vec::len).max().unwrap_or(0);
+                let lacking = FEWEST_EARLIER.saturating_sub(most);
+                (lacking > 0).then_some(NoVerdict::FewEarlier(lacking))
+            }
+            Design::Groups => {
+                let needed = fewest(self.confidence);
+                let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();
+                let has_few = self.sides.iter().any(|side| fit(side) < needed);
+                has_few.then_some(NoVerdict::FewRuns(needed))
+            }
+        }
+    }
+
+    fn verdict(&self, row: &Row, ratio: &Estimate, earlier: Option<f64>) -> Verdict {
+        let verdict = Verdict::of(ratio, self.margin);
+        // Memory does not depend on when it was measured.
+        let is_same_memory = verdict == Verdict::Same && row.unit == Quantity::Bytes;
+        match self.no_verdict {
+            Some(NoVerdict::FewEarlier(_)) if is_same_memory => return Verdict::Same,
+            Some(_) => return Verdict::Unresolved,
+            None if self.design != Design::TwoRuns => return verdict,
+            None => {}
+        }
+        let Some(earlier) = earlier.or_else(|| is_same_memory.then_some(1.0)) else {
+            return Verdict::Unresolved;
+        };
         let size = ratio.value.ln().abs();
         let is_beyond = size > self.margin.ln_1p() && size > BEYOND_EARLIER * earlier.ln().abs();
         match verdict {
@@ -375,7 +444,21 @@ mod tests {
         correction: Option<f64>,
         earlier: &[Vec<Figures>],
     ) -> Comparison {
-        Comparison::of(Design::TwoRuns, Default::default(), rows, 0.03, correction, earlier)
+        compared_in([true; 2], rows, correction, earlier)
+    }
+
+    /// Compares two saved runs, each of which was undisturbed or not.
+    fn compared_in(
+        are_undisturbed: [bool; 2],
+        rows: [Vec<Row>; 2],
+        correction: Option<f64>,
+        earlier: &[Vec<Figures>],
+    ) -> Comparison {
+        let sides = are_undisturbed.map(|is_comparable| Side {
+            states: vec![State { is_comparable, ..State::default() }],
+            ..Side::default()
+        });
+        Comparison::of(Design::TwoRuns, sides, rows, 0.03, correction, earlier)
     }
 
     const SCATTER: [f64; 12] =
@@ -439,6 +522,39 @@ mod tests {
         let correction = runs[first].reference_ns / runs[second].reference_ns;
         let rows = [rows(&runs[first], 1.0), rows(&runs[second], slower)];
         compared(rows, Some(correction), &others)
+    }
+
+    /// Half of the cases of the second run take four times as long, as next to a busy loop.
+    #[test]
+    fn no_pair_with_a_disturbed_run_has_a_verdict() {
+        let runs = six_runs();
+        for first in 0..runs.len() {
+            for second in (0..runs.len()).filter(|second| *second != first) {
+                let mut slowed = rows(&runs[second], 4.0);
+                slowed.splice(..10, rows(&runs[second], 1.0).into_iter().take(10));
+                let both = [rows(&runs[first], 1.0), slowed];
+                let earlier: Vec<Figures> = runs.iter().map(figures).collect();
+                let earlier = &[earlier];
+                for are_undisturbed in [[true, false], [false, true], [false; 2]] {
+                    let found = compared_in(are_undisturbed, both.clone(), None, earlier);
+                    assert_eq!(found.no_verdict, Some(NoVerdict::Disturbed));
+                    assert_eq!(found.count(Verdict::Unresolved), found.cases.len());
+                }
+                let found = compared_in([true; 2], both, None, earlier);
+                assert!(found.no_verdict.is_none() && found.count(Verdict::Slower) > 5);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_is_the_same_needs_no_earlier_runs() {
+        let memory = |values: [f64; 12]| {
+            let row = row("ring", values.map(|value| 1290.0 + value / 1e3));
+            vec![Row { unit: Quantity::Bytes, ..row }]
+        };
+        let found = compared([SCATTER, SCATTER].map(memory), None, &[]);
+        assert_eq!(found.no_verdict, Some(NoVerdict::FewEarlier(2)));
+        assert_eq!(found.cases[0].verdict, Verdict::Same);
     }
 
     #[test]

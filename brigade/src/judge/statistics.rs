@@ -66,8 +66,7 @@ impl Estimate {
     pub fn of_independent(confidence: f64, values: &[f64]) -> Option<Self> {
         let sorted = sorted(values);
         let value = quantile(&sorted, 0.5)?;
-        let fewest = if confidence > CONFIDENCE { fewest(confidence) } else { MIN_SAMPLE };
-        let interval = (sorted.len() >= fewest).then(|| interval(&sorted, confidence));
+        let interval = (sorted.len() >= fewest(confidence)).then(|| interval(&sorted, confidence));
         Some(Self { value, interval, count: sorted.len() })
     }
 
@@ -188,9 +187,12 @@ pub fn quantile(sorted: &[f64], probability: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * weight)
 }
 
-/// The fewest values whose range is an interval of `confidence`, 0 to 1: all n values lie on one
-/// side of the median with probability 2 · 2⁻ⁿ.
-fn fewest(confidence: f64) -> usize {
+/// The fewest values that have an interval of `confidence`, 0 to 1: all n values lie on one side of
+/// the median with probability 2 · 2⁻ⁿ.
+pub fn fewest(confidence: f64) -> usize {
+    if confidence <= CONFIDENCE {
+        return MIN_SAMPLE;
+    }
     (2.0 / (1.0 - confidence)).log2().ceil() as usize
 }
 

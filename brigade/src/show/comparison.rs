@@ -1,13 +1,23 @@
 //! A comparison as the blocks of a page: what it can decide, the table, and notes.
 
+use std::collections::BTreeMap;
+
 use harness::flags::name;
 
 use super::page::{Block, NO_BREAK_SPACE, Table};
 use super::quantity::{figure, percent, small_share, three_digits, with_ends};
-use crate::judge::compare::{Compared, Comparison, Design, Pair, Side, Verdict};
+use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
+use crate::judge::compare::{Compared, Comparison, Design, NoVerdict, Pair, Side, Verdict};
 use crate::judge::environment::by_kind;
 use crate::judge::row::{ProcessOutcome, Row};
+use crate::judge::state::State;
 use crate::shell::quoted;
+
+/// The names of the sides.
+const SIDES: Pair<&str> = ["baseline", "candidate"];
+
+/// The way of comparing builds that needs no other runs.
+const DIRECTLY: &str = "compare the builds directly: brigade compare --bin OLD --bin NEW CASE…";
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -19,8 +29,12 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let mut page: Vec<Block> = joined("Inherited unlike", &inherited, ".").into_iter().collect();
     page.push(Block::Paragraph(decides(comparison)));
     page.extend(joined("different CPUs", &cpus, ""));
-    let [baseline, candidate] = &comparison.sides;
-    page.push(Block::Items(vec![side("baseline", baseline), side("candidate", candidate)]));
+    let sides = SIDES.iter().zip(&comparison.sides);
+    page.push(Block::Items(sides.map(|(label, described)| side(label, described)).collect()));
+    if comparison.is_one_build {
+        let text = "Both sides are one build: what differs is the machine, not the program.";
+        page.push(Block::Paragraph(text.to_owned()));
+    }
     if !comparison.cases.is_empty() {
         page.push(Block::Table(table(comparison)));
         page.push(Block::Paragraph(legend(comparison)));
@@ -41,13 +55,10 @@ pub fn nothing_compared(comparison: &Comparison) -> String {
 fn decides(comparison: &Comparison) -> String {
     let Comparison { design, earlier_runs, sides, cases, .. } = comparison;
     if cases.is_empty() {
-        return "No verdicts: no case has figures of both sides.".to_owned();
+        return "NO VERDICT: no case has figures of both sides.".to_owned();
     }
-    if *design == Design::TwoRuns && *earlier_runs < 2 {
-        return "No verdicts: two runs do not show how much runs of one build differ. Compare the \
-                builds directly (brigade compare --bin OLD --bin NEW CASE…), or run the old build \
-                twice more."
-            .to_owned();
+    if let Some(reason) = comparison.no_verdict {
+        return no_verdict(comparison, reason);
     }
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
     let counts = verdicts
@@ -61,7 +72,7 @@ fn decides(comparison: &Comparison) -> String {
             let rounds = cases.iter().map(|case| case.ratio.count).max().unwrap_or(0);
             format!("{rounds} rounds")
         }
-        Design::TwoRuns => format!("2 runs and {earlier_runs} earlier ones"),
+        Design::TwoRuns => format!("These 2 runs and {earlier_runs} earlier ones"),
         Design::Groups => "These runs".to_owned(),
     };
     let detects =
@@ -69,6 +80,67 @@ fn decides(comparison: &Comparison) -> String {
             format!("show changes of {} or more in half of the cases", small_share(share))
         });
     format!("{from} {detects}: {}{missing}{builds}.", counts.join(", "))
+}
+
+/// Why nothing is decided, and what to do.
+fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
+    match reason {
+        NoVerdict::Disturbed => {
+            let disturbed = disturbed_sides(comparison).join("; ");
+            let repeat = match comparison.design {
+                Design::SideBySide => {
+                    "The sides use different CPUs. Repeat it when these are idle."
+                }
+                _ => &format!("Repeat that run on a quiet machine, or {DIRECTLY}"),
+            };
+            format!("NO VERDICT: {disturbed}. {repeat}")
+        }
+        NoVerdict::FewEarlier(lacking) => {
+            let times = if lacking == 1 { "once" } else { "twice" };
+            let known = match comparison.earlier_runs {
+                0 => "no earlier run shows".to_owned(),
+                1 => "1 earlier run does not show".to_owned(),
+                known => format!("{known} earlier runs of two builds do not show"),
+            };
+            let then =
+                if comparison.is_one_build { "the last two" } else { "the new build after it" };
+            format!(
+                "NO VERDICT: {known} how much runs of one build differ here. Run the old build \
+                 {times} more and compare {then}, or {DIRECTLY}"
+            )
+        }
+        NoVerdict::FewRuns(needed) => {
+            let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();
+            let [baseline, candidate] = comparison.sides.each_ref().map(fit);
+            let cases = comparison.cases.len();
+            let together = match needed {
+                ..=5 => String::new(),
+                _ => format!(" for one case, {needed} for {cases} cases together"),
+            };
+            format!(
+                "CANNOT DECIDE: five runs a side are needed{together}. The baseline has \
+                 {baseline}, the candidate {candidate}."
+            )
+        }
+    }
+}
+
+/// The sides that cannot be compared, and what disturbed them.
+fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
+    let of_side = |(label, side): (&str, &Side)| {
+        let is_disturbed = |state: &&State| match comparison.design {
+            Design::SideBySide => !state.is_fit,
+            _ => !state.is_comparable,
+        };
+        let state = side.states.iter().find(is_disturbed)?;
+        let name = match comparison.design {
+            Design::SideBySide => format!("the {label}"),
+            _ => side.records.clone(),
+        };
+        let StateVerdict { word, .. } = of_state(state);
+        Some(format!("{name} was {word}: {}", what_disturbed(state)))
+    };
+    SIDES.into_iter().zip(&comparison.sides).filter_map(of_side).collect()
 }
 
 /// One row per case: changed cases, then unresolved ones, each by size of the ratio.
@@ -97,14 +169,34 @@ fn thousandths(ratio: f64) -> String {
     if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
 }
 
-fn side(label: &str, Side { records, revision, wrap, args, .. }: &Side) -> String {
+fn side(label: &str, Side { records, revision, wrap, args, states, .. }: &Side) -> String {
     let mut parts = vec![records.clone()];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
     for (flag, words) in [("--wrap", wrap), ("--args", args)] {
         let command = quoted(words.iter().map(String::as_str));
         parts.extend((!words.is_empty()).then(|| quoted([flag, &*command])));
     }
+    parts.extend(state_of(states));
     format!("{label}: {}", parts.join(", "))
+}
+
+/// The verdict on a side's only run, or how many of its runs have which.
+fn state_of(states: &[State]) -> Option<String> {
+    if let [state] = states {
+        let StateVerdict { word, text, .. } = of_state(state);
+        return Some(format!("{word}: {text}"));
+    }
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for state in states {
+        *counts.entry(of_state(state).word).or_default() += 1;
+    }
+    let mut counts: Vec<String> =
+        counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let unused = states.iter().filter(|state| !state.is_fit).count();
+    if unused > 0 {
+        counts.push(format!("{unused} not used"));
+    }
+    (!counts.is_empty()).then(|| counts.join(", "))
 }
 
 /// What the columns mean.

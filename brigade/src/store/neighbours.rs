@@ -2,7 +2,7 @@
 //! be read costs a warning.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -65,12 +65,14 @@ impl Neighbours {
             .filter_map(|folder| Some((&**folder, SavedRun::described(folder).ok()?)))
     }
 
-    /// The newest [`MOST_ALIKE`] runs of the same build on the same machine as `own`, one of these
-    /// runs: all facts of their environments are equal except the boot and tools. `read` gets each
-    /// when it has been read, so that no two are in memory.
+    /// The newest [`MOST_ALIKE`] runs of the same build on the same machine as `own_folder`, one of
+    /// these runs, that began before `before`, RFC 3339: all facts of their environments, and those
+    /// that their processes inherited, are equal except the boot and tools. `read` gets each when it
+    /// has been read, so that no two are in memory.
     pub fn alike<T>(
         &mut self,
         own_folder: &Path,
+        before: &str,
         mut read: impl FnMut(&Path, SavedRun) -> T,
     ) -> Vec<T> {
         let facts = |run: &SavedRun| {
@@ -79,21 +81,30 @@ impl Neighbours {
             facts.retain(|name, _| !of_another(name));
             facts
         };
-        let Ok(own) = SavedRun::described(own_folder) else { return Vec::new() };
+        let own = SavedRun::read_bounded(own_folder, LONGEST_OF_ANOTHER)
+            .or_else(|_| SavedRun::described(own_folder));
+        let Ok(own) = own else { return Vec::new() };
         let is_alike = |(folder, run): (&Path, SavedRun)| {
-            (facts(&run) == facts(&own)).then(|| folder.to_owned())
+            let is_earlier = run.description.started_at.as_str() < before;
+            let is_other = is_earlier && folder != own_folder;
+            let is_alike = is_other && facts(&run) == facts(&own) && run.is_of_build_of(&own);
+            is_alike.then(|| folder.to_owned())
         };
         let alike: Vec<PathBuf> = self.runs().filter_map(is_alike).take(MOST_ALIKE).collect();
+        let inherited = own.inherited();
         let mut found = Vec::new();
         for folder in alike {
             match SavedRun::read_bounded(&folder, LONGEST_OF_ANOTHER) {
                 Ok(run) => {
-                    if run.warnings.count() > 0 && folder != own_folder {
+                    if run.warnings.count() > 0 {
                         let lines = run.warnings.count();
                         let folder = folder.display();
                         self.warnings.push(&format!("{folder}: {lines} of its lines are not used"));
                     }
-                    found.push(read(&folder, run));
+                    // Before its first process a run has inherited nothing.
+                    if own.invocations.is_empty() || run.inherited() == inherited {
+                        found.push(read(&folder, run));
+                    }
                 }
                 Err(error) => self.warn(&error),
             }
@@ -103,5 +114,33 @@ impl Neighbours {
 
     fn warn(&mut self, error: &anyhow::Error) {
         self.warnings.push(&format!("{error:#}: not used"));
+    }
+}
+
+impl SavedRun {
+    /// Whether its programs are those of another run: of one revision, and the same binaries, as far
+    /// as both ran them.
+    pub fn is_of_build_of(&self, other: &Self) -> bool {
+        let revision = |run: &Self| {
+            let name = |name: &str| run.environment.get(name).map(str::to_owned);
+            ["software.git_revision", "software.git_dirty", "software.brigade"].map(name)
+        };
+        let [own, others] = [self, other]
+            .map(|run| run.description.procedure.as_ref().map(|procedure| &procedure.binaries));
+        let are_equal = own.into_iter().flatten().all(|(program, fingerprint)| {
+            let other = others.and_then(|others| others.get(program));
+            other.is_none_or(|other| other == fingerprint)
+        });
+        revision(self) == revision(other) && are_equal
+    }
+
+    /// The values of each fact that its processes inherited.
+    fn inherited(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
+        let records = self.invocations.iter().filter_map(|invocation| invocation.record.as_ref());
+        for (name, value) in records.flat_map(|record| &record.inherited) {
+            values.entry(name).or_default().insert(value);
+        }
+        values
     }
 }

@@ -778,21 +778,37 @@ mod tests {
     }
 
     #[test]
-    fn a_side_of_a_comparison_is_not_a_run_of_the_same_build() {
+    fn runs_alike_are_earlier_ones_of_one_build_that_inherited_the_same() {
         let parent = tempfile::tempdir().unwrap();
-        for name in ["one", "two", "candidate", "elsewhere"] {
+        let started = "\"started_at\": \"2";
+        let changes: [(&str, usize, &str, &str); 8] = [
+            ("one", 0, started, started),
+            ("two", 0, started, "\"started_at\": \"1"),
+            ("candidate", 0, "\"side\": null", "\"side\": \"candidate\""),
+            ("later", 0, started, "\"started_at\": \"3"),
+            ("rebuilt", 0, "CRC-32 ", "CRC-32 0"),
+            ("elsewhere", 1, "\"kernel.release\": \"", "\"kernel.release\": \"9"),
+            ("revised", 1, "\"software.git_revision\": \"", "\"software.git_revision\": \"9"),
+            ("inherits", 2, "\"scheduling.nice\":\"", "\"scheduling.nice\":\"1"),
+        ];
+        for (name, file, from, to) in changes {
             let mut files = files();
-            if name == "candidate" {
-                files[0] = replaced(&files[0], "\"side\": null", "\"side\": \"candidate\"");
-            } else if name == "elsewhere" {
-                files[1] = replaced(&files[1], "\"kernel.release\": \"", "\"kernel.release\": \"9");
+            // All but the one are earlier.
+            if name != "one" && name != "later" {
+                files[0] = replaced(&files[0], started, "\"started_at\": \"1");
+            }
+            if name != "two" {
+                files[file] = replaced(&files[file], from, to);
             }
             fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
         }
         let mut neighbours = Neighbours::of(parent.path());
-        assert_eq!(neighbours.folders.len(), 3);
-        let alike = neighbours.alike(&parent.path().join("one"), |folder, _| folder.to_owned());
-        assert_eq!((alike.len(), neighbours.warnings), (2, Warnings::default()));
+        assert_eq!(neighbours.folders.len(), 7);
+        let one = SavedRun::read(&parent.path().join("one")).unwrap();
+        let before = &one.description.started_at;
+        let name = |folder: &Path, _| folder.file_name().unwrap().to_owned();
+        let names = neighbours.alike(&parent.path().join("one"), before, name);
+        assert_eq!((names, neighbours.warnings), (vec!["two".into()], Warnings::default()));
     }
 
     /// The alternatives to one value of a document.

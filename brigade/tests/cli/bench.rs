@@ -259,6 +259,25 @@ pub fn can(what: &str, command: &mut Command) -> bool {
     false
 }
 
+/// Makes the run in a folder one during which other programs used this share of the CPUs, on a
+/// machine of one speed: what happens next to a test does not decide what it sees.
+pub fn set_disturbance(folder: &Path, share: f64) {
+    let lines = records_in(folder).into_iter().map(|mut line| {
+        line["reference"]["kernel_ns"] = 500.0.into();
+        let record = &mut line["record"];
+        let cpus = record["affinity"].as_array().map_or(1, Vec::len);
+        let wall_ns = 10_000_000_000_u64;
+        let others_ns = (share * wall_ns as f64 * cpus as f64) as i64;
+        record["interference"]["wall_ns"] = wall_ns.into();
+        record["interference"]["others_cpu_ns"] = others_ns.into();
+        record["interference"]["steal_ns"] = 0.into();
+        // Nobody knows then whether its tasks ever waited.
+        record["cpu"] = Value::Null;
+        line.to_string() + "\n"
+    });
+    fs::write(folder.join("records.jsonl"), lines.collect::<String>()).unwrap();
+}
+
 /// The JSON in a file.
 pub fn json_in(path: impl AsRef<Path>) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::bench::{Bench, Ended, edit, end_of, eventually, records_in, send, start};
+use crate::bench::{
+    Bench, Ended, edit, end_of, eventually, records_in, send, set_disturbance, start,
+};
 
 /// A program whose hop takes 1 ms, scattered evenly by 5 % by a hash of its
 /// count of invocations, and longer by `SLOWDOWN` or `--slowdown` per mille. It
@@ -210,17 +212,18 @@ fn set_reference(folder: &str, times: f64) {
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
-/// The folders of a run of a case, of a build that takes half as long again, and of another run of
-/// the first build.
-fn two_runs_and_a_slower_one(bench: &Bench) -> [String; 3] {
-    for (name, slowdown) in [("first", "0"), ("second", "500"), ("third", "0")] {
-        let mut run = bench.brigade(&["run", "--name", name, "--rounds", "16"]);
+/// The folders of three runs of a case, one after the other, and of a later run of a build that takes
+/// half as long again.
+fn three_runs_and_a_slower_one(bench: &Bench) -> [String; 4] {
+    for (number, slowdown) in (1..).zip(["0", "0", "0", "500"]) {
+        let name = format!("run-{number}");
+        let mut run = bench.brigade(&["run", "--name", &name, "--rounds", "16"]);
         run.env("SLOWDOWN", slowdown);
         assert_eq!(Ended::from(run).code, Some(0));
     }
     let folders: Vec<String> =
         bench.result_folders().iter().map(|folder| on_an_even_machine(folder)).collect();
-    edit(format!("{}/environment.json", folders[1]), |environment| {
+    edit(format!("{}/environment.json", folders[3]), |environment| {
         environment["software.git_revision"] = "0".repeat(40).into();
     });
     folders.try_into().unwrap()
@@ -232,8 +235,13 @@ fn two_runs_are_compared_case_by_case_and_without_earlier_ones_get_no_verdict() 
     let [first, second] = two_runs(&bench, "16");
     let ended = bench.ends(&["compare", &first, &second, "--fail-on", "slower"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.starts_with("No verdicts: "), "{ended:?}");
+    assert!(ended.stdout.starts_with("NO VERDICT: "), "{ended:?}");
     let comparison = compared(&bench, &[&first, &second]);
+    assert_eq!(comparison["no_verdict"], json!({ "few-earlier": 2 }));
+    assert_eq!(
+        (&comparison["is_one_build"], &comparison["earlier_runs"]),
+        (&true.into(), &0.into())
+    );
     assert_eq!(
         (&comparison["design"], &comparison["confidence"]),
         (&"two-runs".into(), &0.99.into())
@@ -251,25 +259,117 @@ fn two_runs_are_compared_case_by_case_and_without_earlier_ones_get_no_verdict() 
 #[test]
 fn a_run_on_a_slower_machine_is_not_a_slower_program() {
     let bench = noisy(&["a"]);
-    let [first, second, third] = two_runs_and_a_slower_one(&bench);
+    let [first, second, old, new] = three_runs_and_a_slower_one(&bench);
     // Another run of the first build, even if a tool was installed meanwhile.
-    edit(format!("{third}/environment.json"), |environment| {
+    edit(format!("{first}/environment.json"), |environment| {
         environment["software.tools.abc --version"] = "1".into();
     });
     for (times, code) in [(1.0, 4), (9.0, 0)] {
-        set_reference(&second, times);
-        let ended = bench.ends(&["compare", &first, &second, "--fail-on", "slower"]);
+        set_reference(&new, times);
+        let ended = bench.ends(&["compare", &old, &new, "--fail-on", "slower"]);
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
     // Times of two machines are not corrected.
-    edit(format!("{second}/environment.json"), |environment| {
+    edit(format!("{new}/environment.json"), |environment| {
         environment["boot"] = "another".into();
     });
-    assert_eq!(compared(&bench, &[&first, &second])["correction"], Value::Null);
+    assert_eq!(compared(&bench, &[&old, &new])["correction"], Value::Null);
     // Now nobody knows how much runs of the first build differ.
-    fs::remove_dir_all(third).unwrap();
-    let ended = bench.ends(&["compare", &first, &second, "--fail-on", "unresolved"]);
+    fs::remove_dir_all(second).unwrap();
+    let ended = bench.ends(&["compare", &old, &new, "--fail-on", "unresolved"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
+}
+
+/// Each is counted once, and neither side nor a later run is one.
+#[test]
+fn earlier_runs_are_earlier_and_of_one_build() {
+    let bench = noisy(&["a"]);
+    let [first, second, old, new] = three_runs_and_a_slower_one(&bench);
+    let seen = |runs: [&String; 2]| {
+        let found = compared(&bench, &runs.map(String::as_str));
+        (found["earlier_runs"].clone(), found["no_verdict"].clone())
+    };
+    let lacking = |number: u32| json!({ "few-earlier": number });
+    assert_eq!(seen([&old, &new]), (2.into(), Value::Null));
+    // Of three runs of one build one more is needed.
+    assert_eq!(seen([&second, &old]), (1.into(), lacking(1)));
+    assert_eq!(seen([&first, &second]), (0.into(), lacking(2)));
+    let found = compared(&bench, &[&first, &old]);
+    assert_eq!((&found["is_one_build"], &found["earlier_runs"]), (&true.into(), &1.into()));
+    // A disturbed run shows nothing, nor does one that inherited something else.
+    set_disturbance(Path::new(&first), 0.3);
+    assert_eq!(seen([&old, &new]), (1.into(), lacking(1)));
+    set_disturbance(Path::new(&first), 0.0);
+    assert_eq!(seen([&old, &new]), (2.into(), Value::Null));
+    let records = format!("{first}/records.jsonl");
+    let lines = records_in(Path::new(&first)).into_iter().map(|mut line| {
+        line["record"]["inherited"] = json!({ "scheduling.nice": "7" });
+        line.to_string() + "\n"
+    });
+    fs::write(records, lines.collect::<String>()).unwrap();
+    assert_eq!(seen([&old, &new]), (1.into(), lacking(1)));
+}
+
+#[test]
+fn a_run_that_was_disturbed_gets_no_verdict_and_is_named() {
+    let bench = noisy(&["a"]);
+    let [_, _, old, new] = three_runs_and_a_slower_one(&bench);
+    let name = |run: &String| Path::new(run).file_name().unwrap().to_str().unwrap().to_owned();
+    for (disturbed, share, word) in
+        [(&old, 0.4, "BUSY"), (&new, 0.08, "BUSY"), (&new, 0.0, "QUIET")]
+    {
+        set_disturbance(Path::new(&old), 0.0);
+        set_disturbance(Path::new(&new), 0.0);
+        set_disturbance(Path::new(disturbed), share);
+        let ended = bench.ends(&["compare", &old, &new, "--fail-on", "slower"]);
+        let is_quiet = word == "QUIET";
+        assert_eq!(ended.code, Some(if is_quiet { 4 } else { 0 }), "{ended:?}");
+        assert!(ended.stdout.contains(&format!("{word}: ")), "{ended:?}");
+        let refusal = format!("NO VERDICT: {} was BUSY: ", name(disturbed));
+        let text = ended.stdout.replace('\n', " ");
+        assert_eq!(text.starts_with(&refusal), !is_quiet, "{ended:?}");
+    }
+    // The machine was half as fast in every third reading.
+    let records = format!("{old}/records.jsonl");
+    let lines = records_in(Path::new(&old)).into_iter().cycle().take(24).enumerate();
+    let lines = lines.map(|(index, mut line)| {
+        line["round"] = (index + 1).into();
+        line["reference"]["kernel_ns"] = if index % 3 == 0 { 1000.0 } else { 500.0 }.into();
+        line.to_string() + "\n"
+    });
+    fs::write(records, lines.collect::<String>()).unwrap();
+    let found = compared(&bench, &[&old, &new]);
+    assert_eq!(found["no_verdict"], "disturbed");
+    let state = &found["sides"][0]["states"][0];
+    assert_eq!((&state["word"], &state["speed_change"]), (&"unsteady".into(), &1.0.into()));
+}
+
+/// What disturbs both sides of a round cancels, unless their CPUs differ.
+#[test]
+fn sides_on_other_cpus_need_undisturbed_ones() {
+    let flags = r#"
+others=0; cpus=0
+while [ $# -gt 0 ]; do case $1 in --cpus) cpus=$2 ;; --others) others=$2 ;; esac; shift; done
+"#;
+    let script = NOISY.replace("[0]", "[$cpus]").replace(
+        "\"interference\":{\"steal_ns\":null",
+        "\"interference\":{\"steal_ns\":0,\"wall_ns\":10000000000,\"others_cpu_ns\":$others",
+    );
+    let bench = Bench::new(&["a"], &format!("{flags}{script}"));
+    fs::write(bench.path("count"), "0\n").unwrap();
+    let (one, many) = ("--cpus 0", "--cpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15");
+    let (busy, quiet) = (" --others 5000000000", "");
+    for (baseline, candidate, expected) in [
+        (format!("{one}{busy}"), format!("{one}{busy}"), Value::Null),
+        (format!("{one}{busy}"), format!("{many}{busy}"), "disturbed".into()),
+        (format!("{one}{quiet}"), format!("{many}{quiet}"), Value::Null),
+        // Half of one CPU is 3 % of sixteen.
+        (format!("{one}{quiet}"), format!("{many}{busy}"), "disturbed".into()),
+    ] {
+        let sides = ["--args", &baseline, "--args", &candidate];
+        let found = compared(&bench, &side_by_side(&sides));
+        assert_eq!(found["no_verdict"], expected, "{baseline} {candidate}: {found}");
+    }
 }
 
 #[test]
@@ -294,7 +394,7 @@ fn cases_that_only_one_run_measured_are_not_compared() {
 #[test]
 fn each_folder_of_two_groups_is_one_sample() {
     let bench = noisy(&["a"]);
-    let [first, second, _] = two_runs_and_a_slower_one(&bench);
+    let [.., first, second] = three_runs_and_a_slower_one(&bench);
     let runs = [first, second];
     let copies = runs.each_ref().map(|run| {
         let copy = |number: u32| {
@@ -305,21 +405,25 @@ fn each_folder_of_two_groups_is_one_sample() {
             }
             copy
         };
-        (0..6).map(copy).collect::<Vec<_>>()
+        (0..7).map(copy).collect::<Vec<_>>()
     });
     edit(format!("{}/environment.json", copies[0][1]), |facts| {
         facts["software.rustc"] = "of one run".into()
     });
+    // It is no sample.
+    set_disturbance(Path::new(&copies[0][6]), 0.3);
     let [first, second] = copies.each_ref().map(|paths| paths.iter().map(String::as_str));
     let groups: Vec<&str> = first.chain(["--"]).chain(second).collect();
     let comparison = compared(&bench, &groups);
     assert_eq!(comparison["design"], "groups");
-    assert_eq!(comparison["sides"][1]["records"], "6 runs");
+    assert_eq!(comparison["sides"][1]["records"], "7 runs");
     let case = &comparison["cases"][0];
     assert_eq!((&case["verdict"], &case["ratio"]["count"]), (&"slower".into(), &6.into()));
     assert_eq!(comparison["environment_differences"], Value::Array(Vec::new()));
     let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &groups[..]].concat());
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    let ended = bench.ends(&["compare", &copies[0][0], "--", &copies[1][0], &copies[1][1]]);
-    assert!(ended.stdout.contains("1 unresolved"), "{ended:?}");
+    let few = ["compare", &copies[0][0], "--", &copies[1][0], &copies[1][1]];
+    let ended = bench.ends(&few);
+    assert!(ended.stdout.starts_with("CANNOT DECIDE: five runs a side are needed"), "{ended:?}");
+    assert_eq!(compared(&bench, &few[1..])["no_verdict"], json!({ "few-runs": 5 }));
 }

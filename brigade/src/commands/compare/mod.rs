@@ -7,12 +7,14 @@ use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
 use crate::commands::output::{self, read};
+use crate::commands::report::rounds;
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{
     Comparison, Design, Figures, Pair, Side, Verdict, figures, reference_ns,
 };
 use crate::judge::environment::{Difference, between_machines, of_processes, same_machine};
 use crate::judge::row::{Row, cases_of};
+use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::{blocks, nothing_compared};
@@ -58,15 +60,22 @@ fn of_runs(
     let rows = |run: &SavedRun| cases_of(manifest, run);
     let mut comparison = match groups.each_ref().map(Vec::as_slice) {
         [[first], [second]] => {
-            let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]]);
+            let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]], [first, second]);
             let (both, correction) = ([rows(first), rows(second)], correction(first, second));
             Comparison::of(Design::TwoRuns, sides, both, margin, correction, &earlier)
         }
-        groups => {
-            let both = groups.map(|runs| over_runs(runs.iter().map(rows)));
+        _ => {
+            // A disturbed run is no sample of its side.
+            let both = [0, 1].map(|side: usize| {
+                let runs = groups[side].iter().zip(&sides[side].states);
+                over_runs(runs.filter(|(_, state)| state.is_fit).map(|(run, _)| rows(run)))
+            });
             Comparison::of(Design::Groups, sides, both, margin, None, &[])
         }
     };
+    let mut runs = groups.iter().flatten();
+    let first = runs.next();
+    comparison.is_one_build = first.is_some_and(|first| runs.all(|run| run.is_of_build_of(first)));
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
 }
@@ -92,20 +101,32 @@ fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
     is_one.then_some(first? / second?)
 }
 
-/// The figures of other runs of either build, which show how much runs of one build differ. If the
-/// two runs are of one build, they show nothing: their difference is in question.
-fn earlier(manifest: &Manifest, folders: Pair<&PathBuf>) -> Vec<Vec<Figures>> {
+/// The figures of earlier runs of either build, which show how much runs of one build differ: of each
+/// undisturbed one that began before the later of the two. The two themselves show nothing, since
+/// their difference is in question.
+fn earlier(
+    manifest: &Manifest,
+    folders: Pair<&PathBuf>,
+    runs: Pair<&SavedRun>,
+) -> Vec<Vec<Figures>> {
     let own = folders.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-    let alike =
-        |folder| output::alike(folder, |folder, run| (folder.to_owned(), figures(manifest, &run)));
-    let mut sets = vec![alike(folders[0])];
-    if own.iter().all(|own| sets[0].iter().any(|(folder, _)| folder == own)) {
-        sets[0].retain(|(folder, _)| !own.contains(folder));
-    } else {
-        sets.push(alike(folders[1]));
+    let [first, second] = runs.map(|run| &run.description.started_at);
+    let before = first.max(second);
+    // If the two are of one build, the runs next to the second are of it, too.
+    let mut known = own.to_vec();
+    let sets = own.each_ref().map(|folder| {
+        let set = output::alike(folder, before, |folder, run| {
+            let is_new = !known.contains(&folder.to_owned());
+            known.push(folder.to_owned());
+            let is_used = is_new && State::of(&run, rounds(&run)).is_comparable;
+            is_used.then(|| figures(manifest, &run))
+        });
+        set.into_iter().flatten().collect::<Vec<Figures>>()
+    });
+    match (runs[0].is_of_build_of(runs[1]), sets) {
+        (true, sets) => vec![sets.concat()],
+        (false, sets) => sets.into(),
     }
-    let sets = sets.into_iter().filter(|runs| runs.len() > 1);
-    sets.map(|runs| runs.into_iter().map(|(_, figures)| figures).collect()).collect()
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.
@@ -121,13 +142,15 @@ fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
 }
 
 fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Side {
+    let states = runs.iter().map(|run| State::of(run, rounds(run))).collect();
     let ([folder], [run]) = (folders, runs) else {
-        return Side { records: format!("{} runs", folders.len()), ..Side::default() };
+        return Side { records: format!("{} runs", folders.len()), states, ..Side::default() };
     };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
         records: output::name_of(&absolute),
         revision: run.environment.revision(),
+        states,
         ..Side::default()
     }
 }

@@ -2,6 +2,7 @@
 //! process, until the rounds or the time are used up. Both run the same cases, with different
 //! binaries, under different commands or with different flags.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
@@ -10,10 +11,12 @@ use harness::{anonymous, terminal};
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::output;
+use crate::commands::report::rounds;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, Side};
 use crate::judge::row::cases_of;
+use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::measure::executables::{Executables, executables_in};
 use crate::plan::{Schedule, Turn};
@@ -71,7 +74,12 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
 
     let rows = series.each_ref().map(|series| cases_of(&manifest, &series.saved));
     let others = baseline.build != candidate.build;
-    let sides = [baseline.described(&series[0], others), candidate.described(&series[1], others)];
+    let other_cpus = ran_on_other_cpus(&series[0].saved, &series[1].saved);
+    let sides = [(&baseline, &series[0]), (&candidate, &series[1])].map(|(variant, series)| Side {
+        other_binary: others,
+        other_cpus,
+        ..variant.described(series, other_cpus)
+    });
     let margin = flags.margin / 100.0;
     let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
     comparison.not_compared.splice(..0, skipped);
@@ -82,6 +90,20 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     require_processes(&series[0].saved)?;
     let invocations = series.iter().flat_map(|series| &series.saved.invocations);
     Ok(exit_after(&comparison, flags, crate::commands::exit_after(invocations)))
+}
+
+/// Whether a process could use other CPUs than its partner, the process of the other side.
+fn ran_on_other_cpus(first: &SavedRun, second: &SavedRun) -> bool {
+    let cpus = |run: &SavedRun| -> BTreeMap<(String, u32), Vec<usize>> {
+        let with_record = run.invocations.iter().filter_map(|invocation| {
+            let affinity = invocation.record.as_ref()?.affinity.clone();
+            Some(((invocation.case.clone(), invocation.round), affinity))
+        });
+        with_record.collect()
+    };
+    let second = cpus(second);
+    let mut pairs = cpus(first).into_iter();
+    pairs.any(|(place, cpus)| second.get(&place).is_some_and(|others| *others != cpus))
 }
 
 /// How the baseline or the candidate runs.
@@ -111,7 +133,7 @@ impl<'a> Variant<'a> {
     }
 
     /// Describes the side with these records.
-    fn described(&self, series: &Series, other_binary: bool) -> Side {
+    fn described(&self, series: &Series, other_cpus: bool) -> Side {
         let shared = |words: &[String]| words.iter().map(|word| anonymous::command(word)).collect();
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.saved.environment);
@@ -120,7 +142,11 @@ impl<'a> Variant<'a> {
             revision: workspace.and_then(Environment::revision),
             wrap: shared(&self.wrap),
             args: shared(&self.args),
-            other_binary,
+            states: vec![match other_cpus {
+                true => State::on_its_cpus(&series.saved, rounds(&series.saved)),
+                false => State::of(&series.saved, rounds(&series.saved)),
+            }],
+            ..Side::default()
         }
     }
 }
