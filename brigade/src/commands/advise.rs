@@ -19,6 +19,7 @@ use crate::measure::environment::chosen;
 use crate::shell::quoted;
 use crate::show::page::{self, Block, Table, item, joined};
 use crate::show::quantity::figure;
+use crate::show::verdict::{Verdict, verdict};
 use crate::store::RECORDED;
 use crate::store::results::Environment;
 
@@ -163,10 +164,14 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
         slow if 2 * slow > ranks.len() => "Yes",
         _ => "In part",
     };
-    let answer = format!(
-        "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
-        ranks.len()
-    );
+    let Verdict { word, text, .. } = verdict(&run.run);
+    let answer = match run.run.state.is_comparable {
+        true => format!(
+            "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
+            ranks.len()
+        ),
+        false => format!("{word}: {text} No answer; repeat it on a quiet machine: brigade run"),
+    };
     let mut table = Table::of("figure|>here|worse than|suspect");
     for rank @ Rank { row, block, better, known } in &ranks {
         let may_slow = |setting: &&Setting| rank.is_slow() && setting.cases.contains(&row.case);
@@ -176,6 +181,6 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
         let rank = format!("{better} of {known}{mark}");
         table.push(vec![joined([&row.label, block]), figure(row), rank, suspect]);
     }
-    let source = format!("Medians of {}.", run.run.name);
+    let source = format!("Medians of {}, which was {word}.", run.run.name);
     vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
 }

@@ -14,7 +14,7 @@ use harness::system_load::CpuCounts;
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
-use crate::commands::report::{label_here, report_of, reports_here};
+use crate::commands::report::{LATEST, label_here, report_of, reports_here};
 use crate::exit::{Exit, UsageError};
 use crate::judge::impact::{Impact, Prices, SwitchCost, SwitchKind, Used};
 use crate::judge::report::Report;
@@ -23,7 +23,6 @@ use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::shell::quoted;
 use crate::show;
-use crate::show::verdict::{Verdict, verdict};
 
 /// Runs `brigade impact`.
 ///
@@ -113,17 +112,28 @@ fn used_of(Counters { user_ns, system_ns, voluntary, involuntary }: Counters) ->
     Used { cpu_ns, voluntary, involuntary, at_once, ..Used::default() }
 }
 
-/// The named run, or else this machine's latest with every cost.
+/// The first costs of an undisturbed run, or else the first.
+fn latest_fit(prices: impl Iterator<Item = Prices>) -> Option<Prices> {
+    let mut disturbed = None;
+    for prices in prices.take(LATEST) {
+        if prices.state.is_fit {
+            return Some(prices);
+        }
+        disturbed.get_or_insert(prices);
+    }
+    disturbed
+}
+
+/// The named run, or else this machine's latest undisturbed one with every cost.
 fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
     let of_run = |report: Report| {
         let cost =
             |kind: &SwitchKind| Some((*kind, SwitchCost::of(&report, manifest.impact.get(kind)?)?));
         let costs = SwitchKind::value_variants().iter().map(cost).collect::<Option<_>>()?;
-        let Verdict { is_good, text, .. } = verdict(&report.run);
-        Some(Prices { run: report.run.name, disturbed: (!is_good).then_some(text), costs })
+        Some(Prices { run: report.run.name, state: report.run.state, costs })
     };
     let found = match &flags.run {
-        None => reports_here(manifest).find_map(of_run),
+        None => latest_fit(reports_here(manifest).filter_map(of_run)),
         Some(folder) => {
             let report = report_of(manifest, folder)?;
             let (name, its, here) = (&report.run.name, &report.run.label, label_here());

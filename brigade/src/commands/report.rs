@@ -11,6 +11,7 @@ use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, report};
+use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
@@ -170,13 +171,19 @@ pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
     folders.filter(is_here).filter_map(|folder| report_of(manifest, &folder).ok())
 }
 
-/// The report with the most figures of the first screen among the last runs of this machine: a run
-/// of one group has few.
+/// How many of the latest runs of this machine are read.
+pub const LATEST: usize = 6;
+
+/// The report with the most figures of the first screen among the last runs of this machine, since a
+/// run of one group has few; that of a disturbed run only if there is no other.
 pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
     let figures = |report: &Report| {
         let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
         rows.filter(|row| row.figure.is_some()).count()
     };
-    let reports = reports_here(manifest).take(6).filter(|report| figures(report) > 0);
-    reports.min_by_key(|report| Reverse(figures(report)))
+    let reports = reports_here(manifest).take(LATEST).filter(|report| figures(report) > 0);
+    reports.min_by_key(|report| {
+        let State { is_fit, is_comparable, .. } = report.run.state;
+        Reverse((is_fit, is_comparable, figures(report)))
+    })
 }

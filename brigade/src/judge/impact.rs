@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::judge::report::Report;
+use crate::judge::state::State;
 use crate::judge::statistics::Interval;
 pub use crate::manifest::SwitchKind;
 
@@ -62,7 +63,8 @@ type Costs = BTreeMap<SwitchKind, SwitchCost>;
 pub enum Matters {
     /// It takes less than a twentieth of the program's time.
     No,
-    /// The counters do not show which switches the program made.
+    /// The counters do not show which switches the program made, or the run of the costs was
+    /// disturbed.
     Undecided,
     /// It takes more.
     Yes,
@@ -73,8 +75,8 @@ pub enum Matters {
 pub struct Prices {
     /// The run's folder.
     pub run: String,
-    /// What disturbed that run; `null` if nothing did.
-    pub disturbed: Option<String>,
+    /// The state of that run: one that was disturbed shows no costs that decide.
+    pub state: State,
     /// The cost of each kind of switch.
     pub costs: Costs,
 }
@@ -118,7 +120,9 @@ impl Impact {
         // The middle of a narrow range decides.
         let middle = (low * high).sqrt();
         let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
-        let matters = if least >= MATTERS {
+        let matters = if !prices.state.is_fit {
+            Matters::Undecided
+        } else if least >= MATTERS {
             Matters::Yes
         } else if most < MATTERS && !used.at_least {
             Matters::No
@@ -185,7 +189,12 @@ mod tests {
 
     /// What this many blocking switches cost a program of two threads in one second, in which the
     /// kernel counted entries into idle states, interrupts and switches of all.
-    fn impact(switches: u64, cpu_ns: u64, counted: (Option<f64>, Option<f64>, f64)) -> Impact {
+    fn impact(
+        switches: u64,
+        cpu_ns: u64,
+        counted: (Option<f64>, Option<f64>, f64),
+        is_fit: bool,
+    ) -> Impact {
         let cost = |low: f64, high: f64, idle_entries: f64, interrupts: f64| SwitchCost {
             case: "a".to_owned(),
             cpu_ns: low / 2.0,
@@ -202,7 +211,8 @@ mod tests {
         let (idle_entries, interrupts, switches_of_all) = counted;
         let used = Used { wall_ns, cpu_ns, voluntary, at_once, ..Used::default() };
         let used = Used { idle_entries, interrupts, switches_of_all, ..used };
-        Impact::of(used, Prices { run: "run".to_owned(), disturbed: None, costs })
+        let state = State { is_fit, ..State::default() };
+        Impact::of(used, Prices { run: "run".to_owned(), state, costs })
     }
 
     #[test]
@@ -223,7 +233,9 @@ mod tests {
             (100, SECOND / 2, (None, None, 0.0), Matters::No, [1e-4, 3e-3]),
             (0, 0, (none, none, 0.0), Matters::No, [0.0, 0.0]),
         ] {
-            let impact = impact(switches, cpu_ns, counted);
+            let disturbed = impact(switches, cpu_ns, counted, false);
+            assert_eq!(disturbed.matters, Matters::Undecided, "{disturbed:?}");
+            let impact = impact(switches, cpu_ns, counted, true);
             let share = impact.share;
             let difference = (share.low - low).abs() + (share.high - high).abs();
             assert!(difference < 1e-9 || switches == 100_000 && share.low >= 0.1, "{impact:?}");

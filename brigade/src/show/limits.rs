@@ -7,6 +7,7 @@ use indicatif::HumanCount;
 
 use super::page::{self, ABSENT, Block, Table, joined};
 use super::quantity::{factor, figure, shown, small_share};
+use super::verdict::{Verdict, verdict};
 use crate::judge::connections::{Decision, Pair, decide, pairs};
 use crate::judge::report::Report;
 use crate::judge::row::{Quantity, Row};
@@ -118,7 +119,10 @@ fn short_name(limit: &Limit) -> String {
 /// run measured; without a run how to make one.
 pub fn connections(tasks: u64, sides: &[Forecast; 2], report: Option<&Report>) -> Vec<Block> {
     let pairs = report.map_or_else(Vec::new, pairs);
-    let mut page = vec![Block::Paragraph(answer(tasks, sides, &pairs))];
+    let is_fit = report.is_none_or(|report| report.run.state.is_fit);
+    // Ratios of a disturbed run decide nothing.
+    let deciding = if is_fit { &pairs[..] } else { &[] };
+    let mut page = vec![Block::Paragraph(answer(tasks, sides, deciding))];
     let Some(report) = report.filter(|_| !pairs.is_empty()) else {
         let advice = "No run of this machine has their memory and times: brigade run (3 minutes).";
         page.push(Block::Paragraph(advice.to_owned()));
@@ -129,7 +133,14 @@ pub fn connections(tasks: u64, sides: &[Forecast; 2], report: Option<&Report>) -
         let label = thread.label.clone();
         table.push(vec![joined(what), figure(task), figure(thread), factor(ratio.value), label]);
     }
-    let source = format!("Medians of {}.", report.run.name);
+    let Verdict { word, text, .. } = verdict(&report.run);
+    if !is_fit {
+        let text = format!(
+            "{word}: {text} They decide nothing; repeat them on a quiet machine: brigade run"
+        );
+        page.push(Block::Paragraph(text));
+    }
+    let source = format!("Medians of {}, which was {word}.", report.run.name);
     page.extend([Block::Table(table), Block::Paragraph(source)]);
     page
 }
@@ -191,5 +202,26 @@ fn quantity(resource: Resource, amount: u64) -> String {
     match resource {
         Memory | AddressSpace | Data | LockedMemory => shown(amount as f64, Quantity::Bytes),
         _ => count(amount),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::limits::Kind;
+
+    use super::*;
+    use crate::fixtures;
+    use crate::judge::state::Word;
+
+    #[test]
+    fn a_disturbed_run_decides_nothing_between_threads_and_tasks() {
+        let sides = [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
+        let mut report = fixtures::report();
+        let text = |report: &Report| page::text(&connections(10, &sides, Some(report)));
+        let quiet = text(&report);
+        assert!(quiet.starts_with("Async: ") && quiet.contains("which was QUIET"), "{quiet}");
+        (report.run.state.word, report.run.state.is_fit) = (Word::Busy, false);
+        let busy = text(&report);
+        assert!(busy.starts_with("Either: ") && busy.contains("BUSY: "), "{busy}");
     }
 }

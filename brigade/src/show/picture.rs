@@ -7,6 +7,7 @@ use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::screen::machine;
 use super::svg::{END, START, class_of, cut, disc, file, group, line, mark, placed, text};
+use super::verdict::verdict;
 use crate::judge::report::{Part, Report};
 use crate::judge::row::{Quantity, Row};
 
@@ -41,14 +42,14 @@ pub fn picture(report: &Report) -> Option<String> {
     let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
     let columns = columns
         .map(|(parts, x)| placed(&column(parts, height, width), [x, TOP], [width, BOTTOM - TOP]));
-    let title = finding(&parts).unwrap_or_else(|| TITLE.to_owned());
+    // A disturbed run has found nothing.
+    let finding = finding(&parts).filter(|_| report.run.state.is_fit);
+    let title = finding.unwrap_or_else(|| TITLE.to_owned());
+    let machine = format!("{}, {}", machine(&report.run), verdict(&report.run).word);
     let legend =
         "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
-    let words = [
-        (48.0, "title", title.as_str()),
-        (74.0, "", &machine(&report.run)),
-        (SIZE[1] - 14.0, "axis", legend),
-    ];
+    let words =
+        [(48.0, "title", title.as_str()), (74.0, "", &machine), (SIZE[1] - 14.0, "axis", legend)];
     let words = words.map(|(y, class, words)| {
         text(MARGIN / SIZE[0], y, START, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
     });
@@ -132,6 +133,7 @@ fn finding(parts: &[Part]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::judge::state::Word;
 
     #[test]
     fn rows_are_sorted_within_their_block_and_the_title_is_the_finding() {
@@ -144,6 +146,12 @@ mod tests {
         assert!(rows.len() > 1 && rows.is_sorted_by_key(|row| place(row)), "{svg}");
         let title = finding(&report.screen).unwrap_or_else(|| TITLE.to_owned());
         assert!(svg.contains(&format!("<title>{title}</title>")), "{svg}");
+        assert!(svg.contains(", QUIET</text>"), "{svg}");
+        let mut busy = report.clone();
+        (busy.run.state.word, busy.run.state.is_fit) = (Word::Busy, false);
+        let svg = picture(&busy).unwrap();
+        assert!(svg.contains(", BUSY</text>"), "{svg}");
+        assert!(svg.contains(&format!("<title>{TITLE}</title>")), "{svg}");
         assert_eq!(picture(&Report { screen: Vec::new(), ..report }), None);
     }
 }

@@ -4,13 +4,15 @@ use harness::flags::description;
 
 use super::page::{self, Block, NO_BREAK_SPACE};
 use super::quantity::{self, brief, duration, small_share};
+use super::verdict::{Verdict, of_state};
 use crate::judge::impact::{Impact, Matters, Prices, SwitchKind, Used};
 use crate::judge::row::Quantity;
 use crate::judge::statistics::Interval;
 
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
-    let Impact { used, prices: Prices { run, disturbed, costs }, kinds, share, matters } = impact;
+    let Impact { used, prices: Prices { run, state, costs }, kinds, share, matters } = impact;
+    let Verdict { word, text, .. } = of_state(state);
     let range = |share: &Interval| {
         let (low, high) = (share.low.min(share.high), share.low.max(share.high));
         match [low, high].map(small_share) {
@@ -23,6 +25,10 @@ pub fn impact(impact: &Impact) -> String {
     let answer = match matters {
         Matters::No => format!("No: {takes}"),
         Matters::Yes => format!("Yes: {takes}"),
+        Matters::Undecided if !state.is_fit => format!(
+            "Undecided: {takes} The run that shows what a switch costs was disturbed: repeat it on a \
+             quiet machine."
+        ),
         Matters::Undecided => format!(
             "Undecided: {takes} The CPUs' counters do not show where its switches went. Stop other \
              programs, or trace it: perf sched record -- COMMAND, then perf sched timehist."
@@ -40,12 +46,11 @@ pub fn impact(impact: &Impact) -> String {
         let cost = quantity::range(costs[kind].wall_ns, Quantity::Nanoseconds);
         format!("{} of its switches {}: {cost} each", range(share), description(kind))
     };
-    let disturbed = disturbed.iter().map(|why| format!(" That run was disturbed: {why}"));
     page::text(&[
         Block::Paragraph(answer + advice),
         Block::Paragraph(activity(used)),
         Block::Items(shares.map(share).collect()),
-        Block::Paragraph(format!("The costs are from {run}.") + &disturbed.collect::<String>()),
+        Block::Paragraph(format!("The costs are from {run}. {word}: {text}")),
     ])
 }
 

@@ -8,7 +8,7 @@ use harness::flags::name;
 use harness::limits::Kind;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, edit};
+use crate::bench::{Bench, Ended, RECORD, edit, set_disturbance};
 
 /// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
@@ -124,11 +124,24 @@ fn a_run_of_one_case_does_not_hide_the_figures_of_others() {
         Ended::from(brigade)
     };
     for cases in [&["coroutine-brigade", "async-mem-brigade"][..], &["coroutine-brigade"]] {
-        let ended = brigade(&[&["run", "--rounds", "1"], cases].concat());
+        let ended = brigade(&[&["run", "--rounds", "3"], cases].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
-    let ended = brigade(&["advise"]);
-    assert!(ended.stdout.contains("of 2 figures"), "{ended:?}");
+    let mut runs: Vec<_> = fs::read_dir(folder.path().join("brigade-results")).unwrap().collect();
+    runs.sort_by_key(|run| run.as_ref().unwrap().path());
+    let runs: Vec<_> = runs.into_iter().map(|run| run.unwrap().path()).collect();
+    let [all, one] = &runs[..] else { panic!("two runs") };
+    // A disturbed one does, if there is no other, but answers nothing.
+    for (of_all, of_one, expected) in
+        [(0.0, 0.0, "of 2 figures"), (0.3, 0.0, "of 1 figures"), (0.3, 0.3, "BUSY: ")]
+    {
+        set_disturbance(all, of_all);
+        set_disturbance(one, of_one);
+        let ended = brigade(&["advise"]);
+        let answer = ended.stdout.lines().next().unwrap();
+        assert!(answer.contains(expected), "{expected}: {ended:?}");
+        assert!(ended.stdout.contains("coroutine"), "the table stays: {ended:?}");
+    }
 }
 
 /// A bench with a run whose cheapest switch takes a microsecond of CPU time and its most expensive
