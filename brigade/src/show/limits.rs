@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn a_disturbed_run_decides_nothing_between_threads_and_tasks() {
-        let sides = [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
+        let sides =
+            [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
         let mut report = fixtures::report();
         let text = |report: &Report| page::text(&connections(10, &sides, Some(report)));
         let quiet = text(&report);

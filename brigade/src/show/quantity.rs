@@ -63,7 +63,7 @@ pub fn brief(value: f64) -> String {
 pub fn estimate(estimate: &Estimate, quantity: Quantity) -> String {
     let unit = Unit::of(estimate.value, quantity);
     match quantity {
-        Quantity::Ratio => with_ends(&times(estimate.value), estimate, factor),
+        Quantity::Ratio => with_ends(&times(estimate.value), estimate, beside_one),
         _ => with_ends(&shown(estimate.value, quantity), estimate, |end| unit.show(end)),
     }
 }
@@ -101,7 +101,8 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-/// A ratio with two significant digits, three from 100 on; below a tenth such as `1/25`.
+/// A ratio with two significant digits, three from 100 on and near 1, where they are as fine above it
+/// as below; below a tenth such as `1/25`.
 pub fn factor(ratio: f64) -> String {
     match ratio {
         99_950.0.. => ">99999".to_owned(),
@@ -110,10 +111,18 @@ pub fn factor(ratio: f64) -> String {
             format!("{:.0}", (ratio / unit).round() * unit)
         }
         9.95.. => format!("{ratio:.0}"),
-        0.995..9.95 => format!("{ratio:.1}"),
-        0.0995..0.995 => format!("{ratio:.2}"),
+        1.095..9.95 => format!("{ratio:.1}"),
+        0.0995..1.095 => format!("{ratio:.2}"),
         0.0009..0.0995 => format!("1/{:.0}", 1.0 / ratio),
         _ => "<1/1000".to_owned(),
+    }
+}
+
+/// A ratio with enough digits to see whether it is 1, such as `0.997`.
+fn beside_one(ratio: f64) -> String {
+    match factor(ratio) {
+        one if one == "1.00" && (ratio - 1.0).abs() >= 5e-4 => format!("{ratio:.3}"),
+        other => other,
     }
 }
 
@@ -127,8 +136,8 @@ pub fn factor_of(row: &Row, block: &Block) -> Option<String> {
 
 /// A ratio in a sentence, such as `2.5 times` or `the same`.
 pub fn times(ratio: f64) -> String {
-    match factor(ratio).as_str() {
-        "1.0" | "1.00" => "the same".to_owned(),
+    match beside_one(ratio).as_str() {
+        "1.00" => "the same".to_owned(),
         digits => format!("{digits} times"),
     }
 }
@@ -191,6 +200,23 @@ mod tests {
         check(duration, &pairs);
     }
 
+    /// Whether an interval contains 1 is seen as printed.
+    #[test]
+    fn ratios_keep_what_excludes_one() {
+        for (value, low, high, expected) in [
+            (0.99, 0.976, 1.030, "0.99 times [0.98, 1.03]"),
+            (1.0012, 1.0006, 1.004, "1.001 times [1.001, 1.004]"),
+            (0.996, 0.9913, 0.9991, "0.996 times [0.99, 0.999]"),
+            (1.0, 0.9997, 1.0003, "the same [1.00, 1.00]"),
+            (3.26, 1.004, 5.0, "3.3 times [1.004, 5.0]"),
+        ] {
+            let interval = Some(Interval { low, high });
+            let ratio = Estimate { value, interval, count: 9 };
+            let text = estimate(&ratio, Quantity::Ratio).replace(NO_BREAK_SPACE, " ");
+            assert_eq!(text, expected);
+        }
+    }
+
     #[test]
     fn a_factor_has_two_digits_and_three_from_a_hundred_on() {
         let pairs = [
@@ -198,6 +224,10 @@ mod tests {
             (468.2, "468"),
             (1.26, "1.3"),
             (0.64, "0.64"),
+            (0.976, "0.98"),
+            (1.03, "1.03"),
+            (1.094, "1.09"),
+            (1.096, "1.1"),
             (0.04, "1/25"),
             (0.001, "1/1000"),
             (0.0, "<1/1000"),
@@ -209,6 +239,6 @@ mod tests {
         assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "5.2ns–1.2µs");
         let ends = Interval { low: 525.0, high: 1206.0 };
         assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "0.53–1.21 µs");
-        check(times, &[(1.02, "the same"), (0.999, "the same"), (2.52, "2.5 times")]);
+        check(times, &[(1.0004, "the same"), (0.9996, "the same"), (2.52, "2.5 times")]);
     }
 }

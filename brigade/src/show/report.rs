@@ -14,6 +14,7 @@ use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::Prediction;
 use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
+use crate::judge::statistics::sorted;
 use crate::shell::quoted;
 
 /// What the columns mean.
@@ -49,7 +50,8 @@ pub fn page(report: &Report) -> Vec<Block> {
 /// How to read the groups, the notes and the run's facts.
 pub fn below(report: &Report) -> Vec<Block> {
     let mut page = vec![Block::Heading(2, "How to read the tables".to_owned())];
-    page.extend([LEGEND, LEGEND_OF_PARTS].map(|text| Block::Paragraph(text.to_owned())));
+    let legend = format!("{LEGEND}{}", beyond_samples(report));
+    page.extend([legend, LEGEND_OF_PARTS.to_owned()].map(Block::Paragraph));
     let notes = notes(report);
     if !notes.is_empty() {
         page.push(Block::Heading(2, "Notes".to_owned()));
@@ -58,6 +60,23 @@ pub fn below(report: &Report) -> Vec<Block> {
     page.push(Block::Paragraph(report.run.environment.clone()));
     page.push(Block::Paragraph(extent(&report.run)));
     page
+}
+
+/// How many intervals end outside their sample, and why.
+fn beyond_samples(report: &Report) -> String {
+    let figures = report.groups.iter().flat_map(|group| &group.rows).filter_map(|row| {
+        let (interval, values) = (row.figure?.interval?, sorted(&row.values()));
+        Some(interval.low < *values.first()? || interval.high > *values.last()?)
+    });
+    let are_beyond: Vec<bool> = figures.collect();
+    match are_beyond.iter().filter(|is_beyond| **is_beyond).count() {
+        0 => String::new(),
+        beyond => format!(
+            " In {beyond} of {} rows the interval ends outside all processes: it is wider than that \
+             of independent ones, since neighbours in time resemble each other.",
+            are_beyond.len()
+        ),
+    }
 }
 
 /// A part of the first screen as a table.

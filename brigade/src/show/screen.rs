@@ -34,12 +34,14 @@ const MEDIAN: usize = 9;
 const RANGE: usize = 15;
 const FACTOR: usize = 7;
 const STRIP: usize = 20;
+/// The cells of a strip that are on its axis.
+const ON_AXIS: usize = STRIP - 1;
 /// What is to the left of the strip.
 const FIGURES: usize = LABEL + MEDIAN + RANGE + FACTOR + 1;
 
 /// How to read rows with factors to a reference, and without one.
 const LEGEND: &str =
-    "× is relative to the row marked 1. ░▒▓: where its processes lie, few to many.";
+    "× is relative to the row marked 1. ░▒▓: few to many processes, >: some beyond.";
 
 /// The screen's surroundings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +62,9 @@ impl Place<'_> {
         self.height.is_some_and(|height| height <= lines)
     }
 }
+
+/// The largest error of an axis's end, as a share: it is kept as a logarithm.
+const ROUNDING: f64 = 1e-9;
 
 /// The screen of a run. Text from records and the manifest is escaped here.
 ///
@@ -298,7 +303,7 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
     let unit = rows.iter().find(|row| row.figure.is_some()).map(|row| row.unit).unwrap_or_default();
     let ends = axis.map_or(String::new(), |axis| {
         let [low, high] = axis.ends().map(|end| brief_ticks(end, unit));
-        let between = STRIP.saturating_sub(low.chars().count());
+        let between = ON_AXIS.saturating_sub(low.chars().count());
         format!("{low}{high:>between$}")
     });
     let text = terminal::line(text);
@@ -339,11 +344,16 @@ fn axis(rows: &[&Row]) -> Option<Scale> {
     Scale::tight(ranges.flat_map(|range| [range.low, range.high]))
 }
 
-/// How many of these values lie where.
+/// How many of these values lie where on the axis, which all cells but the last show: that is `>` if
+/// some lie beyond. The first contains those below.
 fn strip(axis: &Scale, values: &[f64]) -> String {
-    let mut counts = [0_usize; STRIP];
-    for value in values.iter().filter(|value| **value > 0.0) {
-        counts[((axis.share(*value) * STRIP as f64) as usize).min(STRIP - 1)] += 1;
+    if values.is_empty() {
+        return String::new();
+    }
+    let most = axis.ends()[1] * (1.0 + ROUNDING);
+    let mut counts = [0_usize; ON_AXIS];
+    for value in values.iter().filter(|value| **value > 0.0 && **value <= most) {
+        counts[((axis.share(*value) * ON_AXIS as f64) as usize).min(ON_AXIS - 1)] += 1;
     }
     let mark = |count: &usize| match *count as f64 / values.len() as f64 {
         0.0 => '·',
@@ -351,7 +361,8 @@ fn strip(axis: &Scale, values: &[f64]) -> String {
         0.15..0.4 => '▒',
         _ => '▓',
     };
-    if values.is_empty() { String::new() } else { counts.iter().map(mark).collect() }
+    let beyond = if values.iter().any(|value| *value > most) { '>' } else { '·' };
+    counts.iter().map(mark).chain([beyond]).collect()
 }
 
 /// What the screen's sentences are, without the room of the screen.
@@ -453,8 +464,10 @@ mod tests {
         let axis = Scale::tight([1.0, 10.0]).unwrap();
         let mut values = vec![1.0; 6];
         values.extend([9.99; 6]);
-        assert_eq!(strip(&axis, &values), format!("▓{}▓", "·".repeat(STRIP - 2)));
+        assert_eq!(strip(&axis, &values), format!("▓{}▓·", "·".repeat(STRIP - 3)));
         assert_eq!(strip(&axis, &[]), "");
+        values.extend([0.9, 10.1]);
+        assert_eq!(strip(&axis, &values), format!("▓{}▓>", "·".repeat(STRIP - 3)));
     }
 
     /// The value of a printed time or size, in its smallest unit, and of a printed factor.

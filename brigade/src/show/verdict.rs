@@ -74,7 +74,7 @@ pub fn what_disturbed(state: &State) -> String {
 
 fn changed_speed(state: &State) -> String {
     let change = percent(state.speed_change.unwrap_or(0.0));
-    format!("the machine changed speed by {change} within the run")
+    format!("the machine changed speed by {change}")
 }
 
 /// One cause of lost time.
