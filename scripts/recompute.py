@@ -87,7 +87,8 @@ def order_statistic(ordered, tail):
         below.append(below[-1] + math.comb(n, r) / 2**n)
     r = max(r for r in range(n + 1) if below[r] <= tail)
     if r == 0:
-        return None
+        # The range of five values is one of 94 %.
+        return ordered[0] if n == 5 and tail >= 0.025 else None
     weight = (n - r) * (tail - below[r])
     weight /= weight + r * (below[r + 1] - tail)
     return ordered[r - 1] + (ordered[r] - ordered[r - 1]) * weight
@@ -129,19 +130,20 @@ class Figure:
         return self.map(math.log).minus(other.map(math.log)).map(math.exp)
 
 
-def paired(first, second, combine):
+def paired(first, second, combine, confidence=0.95, wider=WIDER):
     """The figure of the rounds that both have, from dictionaries by round; of their medians if there
     is no such round. `combine` is a difference, of logarithms if it is a ratio."""
     pairs = [combine(first[of], second[of]) for of in first if of in second]
     if not pairs:
         return Figure(combine(median(first.values()), median(second.values())), None, 0)
-    middle, plain = median(pairs), Figure.of(pairs, wider=1)
-    ends = plain.ends and tuple(middle + (end - middle) * WIDER for end in plain.ends)
+    middle, plain = median(pairs), Figure.of(pairs, confidence, wider=1)
+    ends = plain.ends and tuple(middle + (end - middle) * wider for end in plain.ends)
     return Figure(middle, ends, len(pairs))
 
 
-def paired_ratio(first, second):
-    return paired(first, second, lambda a, b: math.log(a / b)).map(math.exp)
+def paired_ratio(first, second, confidence=0.95, wider=WIDER):
+    logarithm = lambda a, b: math.log(a / b)
+    return paired(first, second, logarithm, confidence, wider).map(math.exp)
 
 
 def paired_difference(first, second):
@@ -364,16 +366,23 @@ def check_csv(check, run, rows):
 
 
 def check_comparison(check, old, new, comparison):
+    """Two saved runs, or two sides that ran in the same rounds."""
+    is_side_by_side = comparison["design"] == "side-by-side"
+    confidence = 1 - 0.01 / (len(comparison["cases"]) if is_side_by_side else 1)
+    check.same("confidence", comparison["confidence"], confidence)
     correction = comparison["correction"] or 1
     for case in comparison["cases"]:
-        name, figures = case["rows"][0]["case"], []
-        for run, row in zip((old, new), case["rows"]):
-            figures.append(run.case(name).figure())
-            check.figure(f"{name} of {run.plan['started_at']}", row["figure"], figures[-1])
-        ratio = figures[1].value / figures[0].value
-        if case["rows"][0]["unit"] != "bytes":
-            ratio *= correction
-        check.same(f"{name} ratio", case["ratio"]["value"], ratio)
+        name = case["rows"][0]["case"]
+        both = [run.case(name) for run in (old, new)]
+        for run, row, of in zip((old, new), case["rows"], both):
+            check.figure(f"{name} of {run.plan['started_at']}", row["figure"], of.figure())
+        if is_side_by_side:
+            expected = paired_ratio(both[1].by_round(), both[0].by_round(), confidence, wider=1)
+        else:
+            old_figure, new_figure = (of.figure(None, confidence) for of in both)
+            by = 1 if case["rows"][0]["unit"] == "bytes" else correction
+            expected = new_figure.over(old_figure).map(lambda ratio: ratio * by)
+        check.figure(f"{name} ratio", case["ratio"], expected)
 
 
 # Pages in Markdown.

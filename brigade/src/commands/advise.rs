@@ -165,12 +165,13 @@ fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block>
         _ => "In part",
     };
     let Verdict { word, text, .. } = verdict(&run.run);
-    let answer = match run.run.state.is_comparable {
-        true => format!(
+    let answer = if run.run.state.is_comparable {
+        format!(
             "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
             ranks.len()
-        ),
-        false => format!("{word}: {text} No answer; repeat it on a quiet machine: brigade run"),
+        )
+    } else {
+        format!("{word}: {text} No answer; repeat it on a quiet machine: brigade run")
     };
     let mut table = Table::of("figure|>here|worse than|suspect");
     for rank @ Rank { row, block, better, known } in &ranks {

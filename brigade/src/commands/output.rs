@@ -136,11 +136,7 @@ pub fn neighbours(parent: &Path) -> Neighbours {
 
 /// Reads the runs of the same build on the same machine as the one in `folder`, next to it, that began
 /// before `before`. Warns of those that cannot be read, once.
-pub fn alike<T>(
-    folder: &Path,
-    before: &str,
-    read: impl FnMut(&Path, SavedRun) -> T,
-) -> Vec<T> {
+pub fn alike<T>(folder: &Path, before: &str, read: impl FnMut(&Path, SavedRun) -> T) -> Vec<T> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let Some(parent) = folder.parent() else { return Vec::new() };
     let mut neighbours = Neighbours::of(parent);

@@ -79,9 +79,10 @@ fn changed_speed(state: &State) -> String {
 
 /// One cause of lost time.
 fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
-    let amount = match is_bound {
-        true if *share >= 0.0005 => format!("less than {}", small_share(rounded_up(*share))),
-        _ => small_share(*share),
+    let amount = if *is_bound && *share >= 0.0005 {
+        format!("less than {}", small_share(rounded_up(*share)))
+    } else {
+        small_share(*share)
     };
     match word {
         Word::Stolen => format!("the hypervisor took {amount} of the time"),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::bench::{
     Bench, Ended, edit, end_of, eventually, records_in, send, set_disturbance, start,
 };
+use crate::report::{PYTHON, has, recomputed};
 
 /// A program whose hop takes 1 ms, scattered evenly by 5 % by a hash of its
 /// count of invocations, and longer by `SLOWDOWN` or `--slowdown` per mille. It
@@ -101,6 +102,13 @@ fn both_sides_are_kept_in_balanced_order_and_reported_as_sides() {
     let comparison =
         compared(&bench, &side_by_side(&["--args", "--slowdown 0", "--args", "--slowdown 400"]));
     let folders = folders(&bench);
+    if has(&PYTHON, "ratios of sides computed a second time") {
+        let file = bench.path("comparison.json");
+        fs::write(&file, comparison.to_string()).unwrap();
+        let [old, new] = folders.each_ref().map(|folder| folder.to_str().unwrap());
+        let (agrees, text) = recomputed(&[old, new, file.to_str().unwrap()]);
+        assert!(agrees, "{text}");
+    }
     for (folder, side) in folders.iter().zip(["baseline", "candidate"]) {
         let path = folder.to_str().unwrap();
         assert!(path.ends_with(&format!("-{side}")), "{folder:?}");

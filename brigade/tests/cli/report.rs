@@ -195,7 +195,7 @@ fn printed(command: &mut Command) -> String {
 }
 
 /// Whether a command succeeds; without it the test of `what` is skipped.
-fn has(command: &[&str], what: &str) -> bool {
+pub fn has(command: &[&str], what: &str) -> bool {
     bench::can(what, contract::command(command[0]).args(&command[1..]))
 }
 
@@ -209,7 +209,7 @@ fn saved(folder: &Path, name: &str, arguments: &[&str]) -> String {
 }
 
 /// The output of `scripts/recompute.py`, and whether all figures agree.
-fn recomputed(arguments: &[&str]) -> (bool, String) {
+pub fn recomputed(arguments: &[&str]) -> (bool, String) {
     let mut python = contract::command("python3");
     python.arg(root().join("scripts/recompute.py")).args(arguments).current_dir(root());
     let output = python.stdin(Stdio::null()).output().expect("it can be run");
@@ -218,7 +218,7 @@ fn recomputed(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
-const PYTHON: [&str; 3] = ["python3", "-c", "import tomllib"];
+pub const PYTHON: [&str; 3] = ["python3", "-c", "import tomllib"];
 
 #[test]
 fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {

@@ -135,6 +135,12 @@ impl<'a> Variant<'a> {
     /// Describes the side with these records.
     fn described(&self, series: &Series, other_cpus: bool) -> Side {
         let shared = |words: &[String]| words.iter().map(|word| anonymous::command(word)).collect();
+        let rounds = rounds(&series.saved);
+        let state = if other_cpus {
+            State::on_its_cpus(&series.saved, rounds)
+        } else {
+            State::of(&series.saved, rounds)
+        };
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.saved.environment);
         Side {
@@ -142,10 +148,7 @@ impl<'a> Variant<'a> {
             revision: workspace.and_then(Environment::revision),
             wrap: shared(&self.wrap),
             args: shared(&self.args),
-            states: vec![match other_cpus {
-                true => State::on_its_cpus(&series.saved, rounds(&series.saved)),
-                false => State::of(&series.saved, rounds(&series.saved)),
-            }],
+            states: vec![state],
             ..Side::default()
         }
     }
