@@ -1,9 +1,10 @@
 //! The cost of launching a process, until it is reaped, by mechanism and by the memory of its
 //! parent.
 //!
-//! One iteration: launch N tasks (one by default) that end at once, then join them. `launch` is the
-//! time until the last call returns in the parent; `join` the time from there until all are reaped.
-//! Before that the parent touches `--resident-mib` of memory, whose page tables `fork` must copy.
+//! One iteration: launch N tasks (one by default) that end at once, or with `--exec` execute
+//! /bin/true, then join them. `launch` is the time until the last call returns in the parent; `join`
+//! the time from there until all are reaped. `posix_spawn` always executes a program: compare it with
+//! the others under `--exec`. Before that the parent touches `--resident-mib` of memory, whose page tables `fork` must copy.
 //!
 //! What is counted: one operation is one process or thread. CPU time and switches are the parent's
 //! (`RUSAGE_SELF`): they include the copying by `fork`, but only children that are threads. The
@@ -11,8 +12,8 @@
 //! is claimed.
 //!
 //! Known biases: `vfork` and `posix-spawn` return when the child has ended or called exec, so
-//! `launch` includes one or two switches that are in `join` for the others. For `posix-spawn`,
-//! which executes /bin/true, `launch` includes the exec and `join` the dynamic linking. `fork`
+//! `launch` includes one or two switches that are in `join` for the others. With `--exec` their
+//! `launch` includes the exec, and `join` the dynamic linking. `fork`
 //! copies the parent's page tables, whose size is in the summary: in `brigade` there are about 60
 //! more pages of relocated tables than in a separate binary, and a fork takes 5 % longer. After a
 //! `fork` the parent takes a page fault for every page that it writes; here it writes none of the
@@ -25,6 +26,7 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
+use harness::failure::UsageError;
 use harness::limits::{Kind, Need, require};
 use harness::threads::{self, outcome_of_process};
 use harness::{Bench, Launch, Measured, Spec, TaskKind, failure};
@@ -32,7 +34,7 @@ use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, posix_spawn};
 use nix::unistd::Pid;
 
-/// The program that `posix-spawn` executes: the smallest one on every system.
+/// The program to execute: the smallest one on every system.
 const PROGRAM: &CStr = c"/bin/true";
 
 /// The stack of a child that shares its parent's memory, in 16-byte units, the
@@ -51,6 +53,10 @@ struct Flags {
     #[arg(long, value_enum, default_value_t = Via::Fork)]
     via: Via,
 
+    /// The processes execute /bin/true; otherwise they only end
+    #[arg(long)]
+    exec: bool,
+
     /// Memory that the parent touches first, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=1 << 20))]
@@ -64,7 +70,7 @@ enum Via {
     Fork,
     /// A child that borrows its parent's memory; the parent waits for it to end
     Vfork,
-    /// The C library's `posix_spawn` of /bin/true, including its exec
+    /// The C library's `posix_spawn`; needs --exec
     PosixSpawn,
     /// A process that shares its parent's memory, both running
     CloneVm,
@@ -77,17 +83,25 @@ const SPEC: Spec = Spec { tasks: 1, iters: 1000, ..Spec::new(TaskKind::Process, 
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let refused = match (flags.via, flags.exec) {
+        (Via::PosixSpawn, false) => Some("--via posix-spawn executes a program: add --exec"),
+        (Via::Thread, true) => Some("--exec: a thread executes no program; choose another --via"),
+        _ => None,
+    };
+    if let Some(reason) = refused {
+        return Err(UsageError(reason.to_owned()).into());
+    }
     if flags.via == Via::Thread {
         return Ok(Spec { kind: Some(TaskKind::Thread), needs: Kind::Thread, ..SPEC });
     }
     Ok(SPEC)
 }
 
-fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {
+fn run(&Flags { via, exec, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()> {
     require(&Need::block(u64::from(resident_mib) << 20))?;
     let resident = vec![1_u8; (resident_mib as usize) << 20];
     let tasks = bench.tasks();
-    let mut launcher = Launcher::new(via, tasks)?;
+    let mut launcher = Launcher::new(via, exec, tasks)?;
     let mut launched = Vec::with_capacity(tasks);
 
     let operation = if via == Via::Thread { "thread" } else { "process" };
@@ -113,6 +127,7 @@ fn run(&Flags { via, resident_mib }: &Flags, bench: &Bench) -> anyhow::Result<()
 /// Launches tasks by one mechanism, and owns their stacks if they need any.
 struct Launcher {
     via: Via,
+    exec: bool,
     stacks: Vec<Box<[u128]>>,
     attributes: PosixSpawnAttr,
     actions: PosixSpawnFileActions,
@@ -127,10 +142,11 @@ enum Launched {
 
 impl Launcher {
     /// A launcher for up to `tasks` tasks at a time.
-    fn new(via: Via, tasks: usize) -> anyhow::Result<Self> {
+    fn new(via: Via, exec: bool, tasks: usize) -> anyhow::Result<Self> {
         let stacks = if matches!(via, Via::Vfork | Via::CloneVm) { tasks } else { 0 };
         Ok(Self {
             via,
+            exec,
             stacks: (0..stacks).map(|_| vec![0; STACK_UNITS].into()).collect(),
             attributes: PosixSpawnAttr::init().context("setting up posix_spawn")?,
             actions: PosixSpawnFileActions::init().context("setting up posix_spawn")?,
@@ -140,10 +156,11 @@ impl Launcher {
     /// Launches a task, number `task` among those alive.
     fn launch(&mut self, task: usize) -> anyhow::Result<Launched> {
         let launched = match self.via {
-            Via::Fork => fork().map(Launched::Process),
+            Via::Fork => fork(self.exec).map(Launched::Process),
             Via::Vfork | Via::CloneVm => {
                 let waits = if self.via == Via::Vfork { libc::CLONE_VFORK } else { 0 };
-                clone(&mut self.stacks[task], libc::CLONE_VM | waits).map(Launched::Process)
+                let flags = libc::CLONE_VM | waits;
+                clone(&mut self.stacks[task], flags, &self.exec).map(Launched::Process)
             }
             Via::PosixSpawn => {
                 let none: [&CStr; 0] = [];
@@ -167,32 +184,45 @@ impl Launched {
     }
 }
 
-fn fork() -> io::Result<Pid> {
-    // SAFETY: the child only calls `_exit`, which is async-signal-safe and so
+fn fork(exec: bool) -> io::Result<Pid> {
+    // SAFETY: the child only calls `execve` and `_exit`, which are async-signal-safe and so
     // allowed whatever threads the parent has.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        // SAFETY: as above; `_exit` runs no destructor and flushes no buffer.
-        unsafe { libc::_exit(0) };
+        end_child(exec);
     }
     Ok(Pid::from_raw(Errno::result(pid)?))
+}
+
+/// Ends a child, by executing the program if `exec` is set; a failure of that is its exit code.
+fn end_child(exec: bool) -> ! {
+    if !exec {
+        // SAFETY: `_exit` ends this process alone, runs no destructor and flushes no buffer.
+        unsafe { libc::_exit(0) };
+    }
+    let arguments = [PROGRAM.as_ptr(), ptr::null()];
+    // SAFETY: both arrays end with a null pointer. It does not return if it succeeds.
+    unsafe { libc::execve(PROGRAM.as_ptr(), arguments.as_ptr(), arguments[1..].as_ptr()) };
+    // SAFETY: as above.
+    unsafe { libc::_exit(Errno::last_raw()) }
 }
 
 /// Launches a child that shares this process's memory. Rust cannot call
 /// `vfork`, which returns twice on one stack: the child's calls would overwrite
 /// the frames that the parent returns to. So the child gets a separate stack,
 /// as in the C library's `posix_spawn`.
-fn clone(stack: &mut [u128], sharing: c_int) -> io::Result<Pid> {
+fn clone(stack: &mut [u128], sharing: c_int, exec: &bool) -> io::Result<Pid> {
     let top = stack.as_mut_ptr_range().end.cast::<c_void>();
+    let exec = ptr::from_ref(exec).cast_mut().cast::<c_void>();
     // SAFETY: `top` is the aligned end of a block that nobody else uses, and
-    // that outlives the child: the launcher keeps it until after the join.
-    // `child` touches no memory but that stack and never returns.
-    let pid = unsafe { libc::clone(child, top, sharing | libc::SIGCHLD, ptr::null_mut()) };
+    // that outlives the child: the launcher keeps it until after the join, and `exec`, too.
+    // `child` writes no memory but that stack and never returns.
+    let pid = unsafe { libc::clone(child, top, sharing | libc::SIGCHLD, exec) };
     Ok(Pid::from_raw(Errno::result(pid)?))
 }
 
 /// The main function of a child that shares its parent's memory.
-extern "C" fn child(_: *mut c_void) -> c_int {
-    // SAFETY: `_exit` ends this process alone and touches no shared memory.
-    unsafe { libc::_exit(0) }
+extern "C" fn child(exec: *mut c_void) -> c_int {
+    // SAFETY: it points to a `bool` that outlives the child, and that nobody writes.
+    end_child(unsafe { *exec.cast::<bool>() })
 }

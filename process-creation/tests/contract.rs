@@ -22,9 +22,19 @@ fn record(flags: &[&str]) -> Record {
 
 #[test]
 fn every_mechanism_launches_and_joins() {
-    for via in ["fork", "vfork", "posix-spawn", "clone-vm", "thread"] {
+    for via in [
+        "fork",
+        "vfork",
+        "clone-vm",
+        "thread",
+        "fork --exec",
+        "vfork --exec",
+        "clone-vm --exec",
+        "posix-spawn --exec",
+    ] {
         let operation = if via == "thread" { "thread" } else { "process" };
-        let record = record(&["--via", via, "--resident-mib", "1", "--tasks", "3"]);
+        let via: Vec<&str> = via.split(' ').collect();
+        let record = record(&[&["--resident-mib=1", "--tasks=3", "--via"], &via[..]].concat());
         let measurements = ["launch", "join"].map(|name| Measurement::per_task(name, operation));
         let measurements = measurements.to_vec().leak();
         check_measurements(&Program { measurements, ..PROGRAM }, &record);
@@ -40,6 +50,8 @@ fn the_parent_has_the_requested_memory() {
 #[test]
 fn impossible_requests_are_refused_in_one_line() {
     PROGRAM.refuses(&["--resident-mib=4294967295"], &["--resident-mib"]);
+    PROGRAM.refuses(&["--via=posix-spawn"], &["--exec"]);
+    PROGRAM.refuses(&["--via=thread", "--exec"], &["--exec"]);
     PROGRAM.run(&["--via=thread", "--tasks=400000000"]).failed(3, &["400000000 tasks"]);
     PROGRAM.run(&["--resident-mib=1048576"]).failed(3, &["memory"]);
 }
@@ -47,7 +59,7 @@ fn impossible_requests_are_refused_in_one_line() {
 #[test]
 fn a_task_that_cannot_be_launched_is_named_and_the_others_are_joined() {
     for via in ["fork", "vfork", "posix-spawn", "clone-vm"] {
-        let flags = ["--resident-mib=0", "--tasks=50", "--iters=3", "--via", via];
+        let flags = ["--resident-mib=0", "--tasks=50", "--iters=3", "--exec", "--via", via];
         // A process counts until it is reaped.
         contract::limits::check_unseen(&PROGRAM, 20, &flags, "task 19");
     }
