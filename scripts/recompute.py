@@ -26,7 +26,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = tomllib.loads((ROOT / "suite.toml").read_text())["programs"]
+SUITE = tomllib.loads((ROOT / "suite.toml").read_text())
+PROGRAMS = SUITE["programs"]
 HOW_LONG = {"iters", "max-time", "warmups"}
 WIDER = math.sqrt(3)  # for processes that depend on one another
 MARGIN = 1.03
@@ -296,7 +297,8 @@ def check_json(check, run, report):
             continue
         figure = case.figure(row["measurement"])
         if row.get("other"):
-            sides = case.by_round(row["measurement"]), run.case(row["other"]["case"]).by_round()
+            other = run.case(row["other"]["case"]).by_round(row["other"]["measurement"])
+            sides = case.by_round(row["measurement"]), other
             expected = (paired_ratio if row["unit"] == "ratio" else paired_difference)(*sides)
             check.figure(where, row["figure"], expected)
             check.same(f"{where} n", row["figure"]["count"], expected.n)
@@ -464,6 +466,8 @@ def check_page(check, run, text):
             if row.get("sw/op", "–") != "–":
                 check.same_text(f"{at} sw/op", row["sw/op"],
                                 [digits(case.sum_of("switches", *SWITCHES))])
+        elif headings[0] == "saving by work":
+            check_saving(check, run, at, {**row, headings[0]: last})
         elif headings[0] == "where the time goes":
             parts = {key: float(value) for key, value in row.items() if re.match(r"[\d.]+$", value)}
             user, kernel, waiting, overlap = (parts.get(key, 0) for key in (
@@ -472,6 +476,31 @@ def check_page(check, run, text):
             check.figures += 5
             if abs(rest) > 0.02 + 0.015 * parts["elapsed"]:
                 check.faults.append(f"{at}: the parts do not add up to {parts['elapsed']}")
+
+
+def saved_share(ratio):
+    """What a ratio leaves of 1, with its interval, such as `3 % [-3, 11]`."""
+    share, low, high = (round(100 * (1 - of)) for of in (ratio.value, *reversed(ratio.ends)))
+    return f"{share} % [{low}, {high}]"
+
+
+def check_saving(check, run, at, row):
+    """A line of savings: what one kind takes less than the other, with this many units of work."""
+    specs = [spec for group in SUITE["group"] for spec in group.get("savings", [])]
+    place = lambda spec: f"{spec['place']}: " if "place" in spec else ""
+    names = {f"{place(spec)}{spec['kind']}, of {spec['of']}": spec for spec in specs}
+    spec = names[row["saving by work"]]
+    work = f" --work {row['units']}" * (row["units"] != "0")
+    sides = [run.case(re.sub("{.*}", work, spec[side])) for side in ("case", "over")]
+    own, other = (side.by_round(spec.get("measurement")) for side in sides)
+    ratio, saved = paired_ratio(own, other), paired_difference(other, own)
+    if ratio.ends:
+        check.same_text(f"{at} share", row["share [95 %]"], [saved_share(ratio)])
+    check.same_text(f"{at} time", row["time [95 %]"], [shown(saved, "ns")])
+    check.same_text(f"{at} n", row["n"], [str(ratio.n)])
+    for heading, side in zip(("server's sw/op", "of the other"), sides):
+        switches = side.sum_of("serving", "server_switches_per_request")
+        check.same_text(f"{at} {heading}", row[heading], [digits(switches)])
 
 
 # The figures of docs/STATISTICS.md.

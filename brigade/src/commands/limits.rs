@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
-use crate::commands::report::fullest_here;
+use crate::commands::report::{fullest_here, savings_here};
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::show::limits::{connections, of_kind, of_kinds};
@@ -24,7 +24,8 @@ pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
     let answer = |tasks| {
         let sides = [Kind::ThreadTcp, Kind::TokioTcp].map(forecast);
-        connections(tasks, &sides, fullest_here(manifest).as_ref())
+        let savings = savings_here(manifest);
+        connections(tasks, &sides, fullest_here(manifest).as_ref(), &savings)
     };
     output::print(&match &kinds[..] {
         _ if flags.json => output::json(&json!({ "tasks": flags.tasks, "kinds": kinds }))?,

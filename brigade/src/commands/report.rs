@@ -11,6 +11,7 @@ use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, report};
+use crate::judge::savings::Savings;
 use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
@@ -186,4 +187,12 @@ pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
         let State { is_fit, is_comparable, .. } = report.run.state;
         Reverse((is_fit, is_comparable, figures(report)))
     })
+}
+
+/// What the latest undisturbed run of this machine with such cases shows of savings by work; empty
+/// without one.
+pub fn savings_here(manifest: &Manifest) -> Vec<Savings> {
+    let groups = reports_here(manifest).take(LATEST).flat_map(|report| report.groups);
+    let mut savings = groups.filter(|group| group.is_fit).map(|group| group.savings);
+    savings.find(|savings| !savings.is_empty()).unwrap_or_default()
 }

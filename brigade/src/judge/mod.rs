@@ -10,6 +10,7 @@ pub mod prediction;
 pub mod rank;
 pub mod report;
 pub mod row;
+pub mod savings;
 pub mod state;
 pub mod statistics;
 pub mod trace;

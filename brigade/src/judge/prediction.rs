@@ -1,87 +1,162 @@
-//! Whether the cost of a request follows from that of hops.
+//! Whether the cost of a request follows from that of hops: of the part beyond a server that waits
+//! for nothing, whose cost no hop explains, and of the differences between kinds.
 
 use serde::{Deserialize, Serialize};
 
 use super::row::{Row, row_of};
-use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, ratio};
+use super::statistics::{ByRound, Estimate, difference};
 use crate::manifest::{Group, Manifest, PredictionSpec};
 
-/// A prediction holds if it is off by at most this share.
-pub const NEAR: f64 = 0.1;
-
-/// What a request should cost, next to what it does.
+/// What a request costs beyond the server `one`, which waits for nothing, and what hops predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prediction {
+    /// What serves, such as `threads`.
+    pub kind: String,
     /// The server's case.
     pub case: String,
-    /// Its figure, in nanoseconds.
+    /// The case of `one`.
+    pub one: String,
+    /// What it costs beyond `one`, in nanoseconds.
     pub measured: Estimate,
-    /// The figure that hops predict, in nanoseconds.
+    /// What hops predict of that, in nanoseconds.
     pub predicted: Estimate,
-    /// The predicted divided by the measured one.
-    pub ratio: Estimate,
+    /// The predicted divided by the measured; `null` if the latter is not clearly above 0.
+    pub share: Option<f64>,
+    /// Switches of server and load per request, beyond those of `one`: the first of two counts that
+    /// the prediction multiplies with the cost of a hop.
+    pub switches: f64,
+    /// Waits of the server per request: the second one.
+    pub waits: f64,
 }
 
-/// How many predictions hold, and the one that is furthest off; `None` without any.
-pub fn agreement(predictions: &[Prediction]) -> Option<(usize, &Prediction)> {
-    let off = |prediction: &Prediction| prediction.off().abs();
-    let worst = predictions.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
-    Some((predictions.iter().filter(|prediction| off(prediction) <= NEAR).count(), worst))
+/// What a request costs more with one kind than with another, and what hops predict of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Difference {
+    /// The two kinds.
+    pub kinds: [String; 2],
+    /// Their cases.
+    pub cases: [String; 2],
+    /// The difference, in nanoseconds.
+    pub measured: Estimate,
+    /// The difference of the predictions, in nanoseconds.
+    pub predicted: Estimate,
+    /// The predicted divided by the measured; `null` if the latter is not clearly above 0.
+    pub share: Option<f64>,
+}
+
+/// A prediction and its two sides by round.
+struct Judged {
+    prediction: Prediction,
+    measured: ByRound,
+    predicted: ByRound,
 }
 
 impl Prediction {
-    /// By what share of the measured cost it is too high.
-    pub fn off(&self) -> f64 {
-        self.ratio.value - 1.0
-    }
-
     /// The predictions of a group for the run with these rows.
-    pub fn all<'a>(manifest: &Manifest, group: &Group, rows: &'a [Vec<Row>]) -> Vec<Self> {
-        let of_spec = |spec: &PredictionSpec| {
-            let rows = |line: &String| -> Vec<Option<&Row>> {
-                let cases = manifest.cases_of(line).unwrap_or_default();
-                cases.into_iter().map(|case| row_of(rows, &case.name)).collect()
-            };
-            let [cases, ones, alones, threads] =
-                [&spec.case, &spec.one, &spec.alone, &spec.thread].map(rows);
-            let [waits, hops] = [&spec.wait, &spec.hop].map(|line| line.as_ref().map(rows));
-            let row = |rows: &Vec<Option<&'a Row>>, at| *rows.iter().cycle().nth(at)?;
-            let one = |at| {
-                let [case, one] = [row(&cases, at)?, row(&ones, at)?];
-                let [alone, thread] = [row(&alones, at)?, row(&threads, at)?];
-                let wait = waits.as_ref().map_or(Some(alone), |rows| row(rows, at))?;
-                // A server without such a ring makes no waits that cost one.
-                let waits = case.waits.or(spec.wait.is_none().then_some(0.0))?;
-                let hop = hops.as_ref().map_or(Some(wait), |rows| row(rows, at))?;
-                Self::of(case, one, waits, [alone, thread, wait, hop])
-            };
-            (0..cases.len()).filter_map(one).collect::<Vec<_>>()
+    pub fn all(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Vec<Self> {
+        judged(manifest, group, rows).into_iter().map(|judged| judged.prediction).collect()
+    }
+}
+
+impl Difference {
+    /// For each server `one` of a group the difference of its first kind to each other.
+    pub fn all(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Vec<Self> {
+        let judged = judged(manifest, group, rows);
+        let is_alike = |one: &Judged, other: &Judged| one.prediction.one == other.prediction.one;
+        let of_other = |(at, other): (usize, &Judged)| {
+            let first = judged[..at].iter().find(|first| is_alike(first, other))?;
+            Self::of(first, other)
         };
-        group.predictions.iter().flat_map(of_spec).collect()
+        judged.iter().enumerate().filter_map(of_other).collect()
     }
 
-    /// A request costs as much as with the server `one`, which asks for nothing. In addition, each
-    /// switch of server or load costs a thread's hop, and each wait a hop of a loop, both less the
-    /// I/O, which is that of `one` already. What a hop of a runtime's task costs more than that of
-    /// a loop, each request costs: a wait returns several requests, but the runtime wakes and polls
-    /// a task for each.
-    fn of(case: &Row, one: &Row, waits: f64, rings: [&Row; 4]) -> Option<Self> {
-        let switches = case.sleeps? - one.sleeps?;
-        let rings = rings.map(Row::by_round);
-        let in_round = |(round, one): (u32, f64)| {
-            let rings = rings.each_ref().map(|ring| ring.get(&round));
-            let [Some(alone), Some(thread), Some(wait), Some(hop)] = rings else { return None };
-            let added = switches * (thread - alone) + waits * (wait - alone) + (hop - wait);
-            Some((round, one + added))
-        };
-        let predicted: ByRound = one.by_round().into_iter().filter_map(in_round).collect();
+    fn of(first: &Judged, other: &Judged) -> Option<Self> {
+        let measured = difference(&[first, other].map(|one| one.measured.clone()))?;
+        let predicted = difference(&[first, other].map(|one| one.predicted.clone()))?;
+        let sides = [&first.prediction, &other.prediction];
         Some(Self {
-            case: case.label.clone(),
-            measured: case.figure?,
-            predicted: Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?,
-            ratio: ratio(&[predicted, case.by_round()], CONFIDENCE, DEPENDENT)?,
+            kinds: sides.map(|side| side.kind.clone()),
+            cases: sides.map(|side| side.case.clone()),
+            share: share(measured, predicted),
+            measured,
+            predicted,
         })
+    }
+}
+
+/// The share that is predicted of what is clearly more than nothing.
+fn share(measured: Estimate, predicted: Estimate) -> Option<f64> {
+    let is_clear = measured.interval.is_some_and(|ends| ends.low > 0.0);
+    is_clear.then(|| predicted.value / measured.value)
+}
+
+/// The predictions of a group, in the manifest's order.
+fn judged(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Vec<Judged> {
+    let of_spec = |spec: &PredictionSpec| {
+        let rows = |line: &String| -> Vec<Option<&Row>> {
+            let cases = manifest.cases_of(line).unwrap_or_default();
+            cases.into_iter().map(|case| row_of(rows, &case.name)).collect()
+        };
+        let [cases, ones, alones, threads] =
+            [&spec.case, &spec.one, &spec.alone, &spec.thread].map(rows);
+        let [waits, hops] = [&spec.wait, &spec.hop].map(|line| line.as_ref().map(rows));
+        fn row<'a>(rows: &[Option<&'a Row>], at: usize) -> Option<&'a Row> {
+            *rows.iter().cycle().nth(at)?
+        }
+        let judge = |at| {
+            let (case, one) = (row(&cases, at)?, row(&ones, at)?);
+            let (alone, thread) = (row(&alones, at)?, row(&threads, at)?);
+            let wait = waits.as_ref().map_or(Some(alone), |rows| row(rows, at))?;
+            // A server without such a ring makes no waits that cost one.
+            let waits = case.waits.or(spec.wait.is_none().then_some(0.0))?;
+            let hop = hops.as_ref().map_or(Some(wait), |rows| row(rows, at))?;
+            Judged::of(&spec.kind, case, one, waits, &Rings { alone, thread, wait, hop })
+        };
+        (0..cases.len()).filter_map(judge).collect::<Vec<_>>()
+    };
+    group.predictions.iter().flat_map(of_spec).collect()
+}
+
+/// The rings whose hops a server makes.
+struct Rings<'a> {
+    alone: &'a Row,
+    thread: &'a Row,
+    wait: &'a Row,
+    hop: &'a Row,
+}
+
+impl Judged {
+    /// Each switch of server or load that `one` does not make costs a thread's hop, and each wait a
+    /// hop of a loop, both less the I/O, which is that of `one` already. What a hop of a runtime's
+    /// task costs more than that of a loop, each request costs: a wait returns several requests,
+    /// but the runtime wakes and polls a task for each.
+    fn of(kind: &str, case: &Row, one: &Row, waits: f64, rings: &Rings) -> Option<Self> {
+        let switches = case.sleeps? - one.sleeps?;
+        let (measured, of_one) = (case.by_round(), one.by_round());
+        let [alone, thread, wait, hop] =
+            [rings.alone, rings.thread, rings.wait, rings.hop].map(Row::by_round);
+        let in_round = |round: &u32| {
+            let alone = alone.get(round)?;
+            let [thread, wait, hop] = [thread.get(round)?, wait.get(round)?, hop.get(round)?];
+            let added = switches * (thread - alone) + waits * (wait - alone) + (hop - wait);
+            Some((*round, added))
+        };
+        let predicted: ByRound = of_one.keys().filter_map(in_round).collect();
+        let beyond = difference(&[measured.clone(), of_one])?;
+        let of_hops = Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?;
+        let prediction = Prediction {
+            kind: kind.to_owned(),
+            case: case.label.clone(),
+            one: one.case.clone(),
+            measured: beyond,
+            predicted: of_hops,
+            share: share(beyond, of_hops),
+            switches,
+            waits,
+        };
+        Some(Self { prediction, measured, predicted })
     }
 }
 
@@ -91,30 +166,46 @@ mod tests {
 
     /// A row of this many nanoseconds in the first round, and 10 more in each later one.
     fn row(ns: f64, sleeps: f64) -> Row {
-        let figures = (0..5).map(|round| ns + 10.0 * f64::from(round));
-        let (figure, sleeps) = (Estimate::of(&[ns]), Some(sleeps));
-        Row { figure, sleeps, ..Row::of_figures(figures) }
+        let row = Row::of_figures((0..5).map(|round| ns + 10.0 * f64::from(round)));
+        Row { figure: Estimate::of(&[ns]), sleeps: Some(sleeps), ..row }
     }
 
-    // In the third round: 1020 + 1.5 (320 − 120) + 0.25 (220 − 120) + (240 − 220); what slows all
-    // cancels in the differences.
+    /// A server that costs so much, with two switches and a wait in four requests.
+    fn judge(server_ns: f64, wait_ns: f64, hop_ns: f64) -> Judged {
+        let [one, alone, thread] = [row(1000.0, 0.5), row(100.0, 0.0), row(300.0, 0.0)];
+        let [case, wait, hop] = [row(server_ns, 2.0), row(wait_ns, 0.0), row(hop_ns, 0.0)];
+        let rings = Rings { alone: &alone, thread: &thread, wait: &wait, hop: &hop };
+        Judged::of("threads", &case, &one, 0.25, &rings).unwrap()
+    }
+
+    // In each round: 1.5 (300 − 100) + 0.25 (200 − 100) + (220 − 200); what slows all cancels in the
+    // differences.
     #[test]
     fn switches_waits_and_tasks_cost_what_they_do_in_hops() {
-        let [one, alone, thread] = [row(1000.0, 0.5), row(100.0, 0.0), row(300.0, 0.0)];
-        let [case, wait, hop] = [row(1000.0, 2.0), row(200.0, 0.0), row(220.0, 0.0)];
-        let figure = |[wait, hop]: [&Row; 2]| {
-            Prediction::of(&case, &one, 0.25, [&alone, &thread, wait, hop]).unwrap()
-        };
-        assert_eq!(figure([&wait, &hop]).predicted.value, 1365.0);
-        assert_eq!(figure([&wait; 2]).predicted.value, 1345.0);
-        let threads = || figure([&alone; 2]);
-        assert_eq!(threads().predicted.value, 1320.0);
-        assert!((threads().ratio.value - 1320.0 / 1020.0).abs() < 1e-9);
-        // That one is too high by 29 %; one that is too low by 9 % holds, by 40 % is further off.
-        let mut all = [threads(), threads()];
-        for (ratio, expected) in [(0.91, (1, 0)), (0.6, (0, 1))] {
-            all[1].ratio.value = ratio;
-            assert_eq!(agreement(&all), Some((expected.0, &all[expected.1])));
+        let found = |wait, hop| judge(1600.0, wait, hop).prediction.predicted.value;
+        assert_eq!(found(200.0, 220.0), 345.0);
+        assert_eq!(found(200.0, 200.0), 325.0);
+        assert_eq!(found(100.0, 100.0), 300.0);
+    }
+
+    /// Only the part that no server without waits has is judged: that of 1000 ns is not.
+    #[test]
+    fn what_hops_explain_is_a_share_of_the_rest() {
+        for (server_ns, share) in [(1600.0, Some(0.5)), (1150.0, Some(2.0)), (1000.0, None)] {
+            let prediction = judge(server_ns, 100.0, 100.0).prediction;
+            assert_eq!(prediction.measured.value, server_ns - 1000.0);
+            assert_eq!(prediction.share, share, "{server_ns}");
         }
+    }
+
+    // Predicted 345 − 300, measured 1900 − 1600: 15 %.
+    #[test]
+    fn differences_between_kinds_are_judged_too() {
+        let [first, other] = [judge(1900.0, 200.0, 220.0), judge(1600.0, 100.0, 100.0)];
+        let found = Difference::of(&first, &other).unwrap();
+        let values = [found.measured.value, found.predicted.value, found.share.unwrap()];
+        assert_eq!(values, [300.0, 45.0, 0.15]);
+        let back = Difference::of(&other, &first).unwrap();
+        assert_eq!((back.measured.value, back.share), (-300.0, None));
     }
 }

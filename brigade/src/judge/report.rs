@@ -9,8 +9,9 @@ use super::compare::{Figures, Repeat, figures, reference_ns};
 use super::environment::{changes, of_processes};
 use super::loads::Loads;
 use super::lost_time::LostTime;
-use super::prediction::Prediction;
-use super::row::{Other, Quantity, Row, case_of, rows_of};
+use super::prediction::{Difference, Prediction};
+use super::row::{Other, Quantity, Row, case_of, named, rows_of};
+use super::savings::Savings;
 use super::state::{FEWEST_ROUNDS, State, lost_time};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
@@ -20,7 +21,7 @@ use crate::store::RECORDED;
 use crate::store::results::{SavedRun, Skipped};
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "3.0";
+pub const SCHEMA_VERSION: &str = "3.1";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,12 +150,18 @@ pub struct Group {
     pub rows: Vec<Row>,
     /// Cases over or minus another.
     pub comparisons: Vec<Row>,
+    /// Whether nothing disturbed the run so much that its figures answer no question.
+    pub is_fit: bool,
     /// Sentences that answer the question, from the cases that the run has.
     pub answers: Vec<Answer>,
     /// Whether the parts of the time answer it.
     pub parts: bool,
+    /// What one kind of task saves, by the work in an operation.
+    pub savings: Vec<Savings>,
     /// What requests should cost by the costs of hops.
     pub predictions: Vec<Prediction>,
+    /// The differences between kinds by the costs of hops.
+    pub differences: Vec<Difference>,
     /// Figures by load; `null` if the group has no loads.
     pub loads: Option<Loads>,
 }
@@ -217,6 +224,8 @@ struct Cases {
     rows: Vec<Vec<Row>>,
     /// The names of the cases that the run is for, with those that cannot run here.
     planned: Vec<String>,
+    /// Whether ratios of the run answer questions.
+    is_fit: bool,
 }
 
 impl Cases {
@@ -225,13 +234,13 @@ impl Cases {
             |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
         let skipped = run.description.skipped.iter().map(|skipped| &skipped.case);
         let planned = run.description.cases.iter().chain(skipped).map(name).collect();
-        Self { rows: rows_of(manifest, run), planned }
+        let is_fit = State::of(run, FEWEST_ROUNDS).is_fit;
+        Self { rows: rows_of(manifest, run), planned, is_fit }
     }
 
     /// The row of a case, or of one of its measurements.
     fn row(&self, case: &str, measurement: Option<&str>) -> Option<&Row> {
-        let rows = self.rows.iter().find(|rows| rows[0].case == case)?;
-        rows.iter().find(|row| measurement.is_none_or(|name| row.measurement == name))
+        named(&self.rows, case, measurement)
     }
 
     /// A request's row: a figure, a ratio or a difference.
@@ -239,10 +248,12 @@ impl Cases {
         let row = self.row(&spec.case, spec.measurement.as_deref())?;
         let label = spec.text.clone().unwrap_or_else(|| row.label.clone());
         let Some(other) = spec.other() else { return Some(Row { label, ..row.clone() }) };
-        let other = self.row(other, None)?;
+        let measurement = spec.other_measurement.as_ref().or(spec.measurement.as_ref());
+        let other = self.row(other, measurement.map(String::as_str))?;
+        let sides = [row, other].map(Row::by_round);
         let (unit, figure) = match &spec.over {
-            Some(over) => (Quantity::Ratio, self.ratio(row, over)),
-            None => (row.unit, difference(&[row, other].map(Row::by_round))),
+            Some(_) => (Quantity::Ratio, ratio(&sides, CONFIDENCE, DEPENDENT)),
+            None => (row.unit, difference(&sides)),
         };
         Some(Row {
             label,
@@ -253,7 +264,11 @@ impl Cases {
             measurement: row.measurement.clone(),
             unit,
             figure: Some(figure?),
-            other: Some(Other { label: other.label.clone(), case: other.case.clone() }),
+            other: Some(Other {
+                label: other.label.clone(),
+                case: other.case.clone(),
+                measurement: measurement.cloned(),
+            }),
             ..Row::default()
         })
     }
@@ -356,23 +371,21 @@ const REASON: f64 = 1.4;
 const ASLEEP: f64 = 0.25;
 
 /// Sentences about ratios that differ from 1 and from what a reader would guess: fixed ones first,
-/// then the farthest from the guess, measured from the nearer end of the interval.
-///
-/// Of those about a ratio below a bound, only the first that holds.
+/// then the farthest from the guess, measured from the nearer end of the interval. None from a run
+/// that was disturbed: that biases ratios, too.
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
-    let mut is_below = false;
+    if !cases.is_fit {
+        return Vec::new();
+    }
     let answers = sentences.iter().filter_map(|spec| {
         let row = cases.row(&spec.case, None)?;
         let ratio = cases.ratio(row, &spec.over)?;
         let ends = ratio.interval?;
-        let guess = spec.guess.unwrap_or(1.0);
-        let mut surprise = (ends.low / guess).max(guess / ends.high).ln();
-        match spec.below {
-            None if ends.low < MATTERS => return None,
-            Some(bound) if is_below || ends.high >= bound => return None,
-            Some(_) => (is_below, surprise) = (true, f64::INFINITY),
-            None => {}
+        if ends.low < MATTERS {
+            return None;
         }
+        let guess = spec.guess.unwrap_or(1.0);
+        let surprise = (ends.low / guess).max(guess / ends.high).ln();
         let rank = if spec.first { f64::INFINITY } else { surprise };
         let reason = spec.reason.as_ref().filter(|reason| cases.hold(reason, &spec.case));
         let reason = reason.map_or(String::new(), |reason| format!(" {}", reason.text));
@@ -409,6 +422,7 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
     }
     let measured = manifest.groups.iter().zip(rows).filter(|(_, rows)| !rows.is_empty());
     let groups = measured.map(|(stated, rows)| Group {
+        is_fit: cases.is_fit,
         name: stated.name.clone(),
         question: stated.question.clone(),
         note: stated.note.clone(),
@@ -416,7 +430,9 @@ fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
         comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
         answers: answers(&stated.sentences, cases),
         parts: stated.parts,
+        savings: Savings::all(manifest, stated, &cases.rows),
         predictions: Prediction::all(manifest, stated, &cases.rows),
+        differences: Difference::all(manifest, stated, &cases.rows),
         loads: Loads::of(manifest, stated, &cases.rows),
         rows,
     });
@@ -444,33 +460,58 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    /// Threads on one CPU take twice as long as tasks, and those on two a dozen times as long as
-    /// the former.
+    /// The fixed run, half of whose time went to other processes.
+    fn busy() -> SavedRun {
+        let mut busy = fixtures::run();
+        for record in busy.invocations.iter_mut().filter_map(|one| one.record.as_mut()) {
+            record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
+        }
+        busy
+    }
+
     #[test]
-    fn of_the_sentences_below_a_bound_the_first_that_holds_answers() {
+    fn a_run_that_lost_much_answers_nothing() {
+        for (saved, answers) in [(fixtures::run(), 1), (busy(), 0)] {
+            let report = fixtures::report_with(&saved);
+            assert_eq!(report.answers.len(), answers);
+            assert_eq!(report.groups.iter().all(|group| group.is_fit), answers > 0);
+            assert!(!report.groups[0].comparisons.is_empty(), "tables stay");
+        }
+    }
+
+    /// Of a case with two phases, one divided by the same of another, and by another of its own.
+    #[test]
+    fn a_phase_is_divided_by_that_phase_and_named() {
         let (saved, mut manifest) = (fixtures::run(), fixtures::manifest());
-        let sentence = |text: &str, case: &str, below: f64| {
-            let line = format!("text = '{text}'\ncase = '{case}'\nover = 'tasks'\nbelow = {below}");
-            toml::from_str(&line).expect("a sentence")
-        };
-        manifest.sentences = vec![
-            sentence("too much", "threads --placement spread", 3.0),
-            sentence("enough", "threads --placement same-cpu", 3.0),
-            sentence("more than enough", "threads --placement same-cpu", 4.0),
+        let row = |line: &str| toml::from_str(line).expect("a row");
+        manifest.groups[1].comparisons = vec![
+            row("case = 'create'\nmeasurement = 'iteration'\nover = 'create'"),
+            row("case = 'create'\nmeasurement = 'join'\nother_measurement = 'iteration'\n\
+                 over = 'create'"),
+            row("case = 'create'\nover = 'create'"),
         ];
-        let cases = Cases::of(&manifest, &saved);
-        let answers = answers(&manifest.sentences, &cases);
-        assert_eq!(answers.iter().map(|answer| &*answer.text).collect::<Vec<_>>(), ["enough"]);
+        let group = &groups(&manifest, &saved, &Cases::of(&manifest, &saved))[1];
+        let seen: Vec<_> = group
+            .comparisons
+            .iter()
+            .map(|row| {
+                let other = row.other.as_ref().unwrap().measurement.as_deref();
+                (&*row.measurement, other, (row.figure.unwrap().value * 100.0).round())
+            })
+            .collect();
+        let expected = [
+            ("iteration", Some("iteration"), 100.0),
+            ("join", Some("iteration"), 9.0),
+            ("whole", None, 100.0),
+        ];
+        assert_eq!(seen, expected);
     }
 
     /// Half of the time of the other run went to other processes.
     #[test]
     fn a_run_that_lost_much_forecasts_only_others_like_it() {
         let manifest = fixtures::manifest();
-        let (quiet, mut busy) = (fixtures::run(), fixtures::run());
-        for record in busy.invocations.iter_mut().filter_map(|one| one.record.as_mut()) {
-            record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
-        }
+        let (quiet, busy) = (fixtures::run(), busy());
         let others = [&quiet, &busy].map(|run| other_run(&manifest, run));
         for (saved, expected) in [(&quiet, 1), (&busy, 2)] {
             let alike = &others;

@@ -71,6 +71,10 @@ pub struct Row {
     pub sleeps: Option<f64>,
     /// How often the one thread of a server waited for any connection, per request.
     pub waits: Option<f64>,
+    /// Context switches of a server without its load, per request.
+    pub server_switches: Option<f64>,
+    /// The time of the work that `--work` adds to each operation; `null` without any.
+    pub work_ns: Option<f64>,
     /// Where the time goes; `null` if the kernel does not report it.
     pub parts: Option<Parts>,
     /// Memory per task by part, of programs that sweep the number of tasks.
@@ -89,6 +93,8 @@ pub struct Other {
     pub label: String,
     /// The case: its command line.
     pub case: String,
+    /// The measurement, if the row compares one of several; `null` for the case's figure.
+    pub measurement: Option<String>,
 }
 
 /// One process of a case.
@@ -187,6 +193,9 @@ impl Row {
         case.switches = median_of(&used, switches);
         case.sleeps = median_of(&used, |record| Some(record.switches?.voluntary_per_operation));
         case.waits = median_of(&used, |record| record.serving?.server_waits_per_request);
+        case.server_switches =
+            median_of(&used, |record| Some(record.serving?.server_switches_per_request));
+        case.work_ns = median_of(&used, work_ns);
         case.parts = Parts::of(&used);
         if case.operation == "process" {
             // It waits for its child, whose CPU time is not its own.
@@ -322,6 +331,13 @@ pub fn cpu_ns(record: &Record) -> Option<f64> {
     Some(cpu.user_ns_per_operation + cpu.system_ns_per_operation)
 }
 
+/// The time of the work in an operation, from the fastest of many pieces: what disturbs a run does
+/// not change it.
+fn work_ns(record: &Record) -> Option<f64> {
+    let work = record.work?;
+    Some(work.units as f64 * work.ns_per_unit?)
+}
+
 fn switches(record: &Record) -> Option<f64> {
     let counts = record.switches?;
     Some(counts.voluntary_per_operation + counts.involuntary_per_operation)
@@ -357,7 +373,13 @@ pub fn rows_of(manifest: &Manifest, run: &SavedRun) -> Vec<Vec<Row>> {
 
 /// The row of a case's figure.
 pub fn row_of<'a>(rows: &'a [Vec<Row>], case: &str) -> Option<&'a Row> {
-    rows.iter().map(|rows| &rows[0]).find(|row| row.case == case)
+    named(rows, case, None)
+}
+
+/// The row of one of a case's measurements; that of its figure without a name.
+pub fn named<'a>(rows: &'a [Vec<Row>], case: &str, measurement: Option<&str>) -> Option<&'a Row> {
+    let rows = rows.iter().find(|rows| rows[0].case == case)?;
+    rows.iter().find(|row| measurement.is_none_or(|name| row.measurement == name))
 }
 
 /// The invocations of a run by the name of their case.

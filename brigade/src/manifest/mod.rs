@@ -16,7 +16,7 @@ use crate::programs;
 pub use case::{Case, Placement};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SentenceSpec, SwitchKind,
+    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -99,7 +99,7 @@ pub struct Group {
     /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// The names of its cases, in the order of the report; in the file with alternatives, and
-    /// without those of `lines` and `predictions`.
+    /// without those of `lines`, `savings` and `predictions`.
     #[serde(default)]
     pub cases: Vec<String>,
     /// Cases to compare; in the file with alternatives.
@@ -120,6 +120,9 @@ pub struct Group {
     /// The lines of the table.
     #[serde(default)]
     pub lines: Vec<LineSpec>,
+    /// What one kind of task saves, by the work in an operation.
+    #[serde(default)]
+    pub savings: Vec<SavingsSpec>,
     /// Servers whose cost follows from that of hops, if it does.
     #[serde(default)]
     pub predictions: Vec<PredictionSpec>,
@@ -189,11 +192,13 @@ impl Manifest {
                 return Err(place("another group has this name".to_owned()));
             }
             let lines = group.lines.iter().map(|line| &line.case);
+            let lines = lines.chain(group.savings.iter().flat_map(|spec| [&spec.case, &spec.over]));
             let lines = lines.chain(group.predictions.iter().flat_map(PredictionSpec::lines));
             group.cases = self.expanded(group.cases.iter().chain(lines)).map_err(place)?;
         }
         for group in &mut groups {
             let place = |reason| format!("group '{}': comparisons: {reason}", group.name);
+            group.comparisons.extend(group.savings.iter().map(SavingsSpec::comparison));
             let rows = group.comparisons.iter().map(|row| self.paired(row));
             group.comparisons = rows.collect::<Result<Vec<_>, _>>().map_err(place)?.concat();
         }
@@ -538,6 +543,48 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         }
         for case in &suite.cases {
             assert_ne!(suite.task_kind(case), None, "{}", case.name);
+        }
+    }
+
+    /// A note is the same for every run, so a comparison may be false of one: that is a sentence.
+    #[test]
+    fn notes_compare_nothing() {
+        const COMPARE: [&str; 14] = [
+            "than",
+            "more",
+            "less",
+            "most",
+            "least",
+            "matters",
+            "outweighs",
+            "cheap",
+            "cheaper",
+            "expensive",
+            "faster",
+            "slower",
+            "half",
+            "twice",
+        ];
+        for group in &suite().groups {
+            let note = group.note.as_deref().unwrap_or_default().to_lowercase();
+            let mut words = note.split(|letter: char| !letter.is_alphabetic());
+            assert_eq!(words.find(|word| COMPARE.contains(word)), None, "{}: {note}", group.name);
+        }
+    }
+
+    /// Two lines that read alike would have two meanings.
+    #[test]
+    fn no_comparison_of_a_group_is_listed_twice() {
+        for group in &suite().groups {
+            let mut seen = BTreeSet::new();
+            for row in &group.comparisons {
+                let sides = (&row.case, row.other(), row.over.is_some());
+                let phases = (&row.measurement, &row.other_measurement);
+                assert!(seen.insert((sides, phases)), "{}: {row:?}", group.name);
+                let is_itself = row.other() == Some(&*row.case);
+                assert!(!is_itself || row.other_measurement.is_some(), "{row:?}");
+                assert_eq!(row.text, None, "the label names both sides: {row:?}");
+            }
         }
     }
 

@@ -105,6 +105,8 @@ pub struct FigureSpec {
     pub over: Option<String>,
     /// The case to subtract.
     pub minus: Option<String>,
+    /// The other case's measurement, if it has another name than this one's.
+    pub other_measurement: Option<String>,
 }
 
 impl FigureSpec {
@@ -156,8 +158,6 @@ pub struct SentenceSpec {
     /// Whether `{}` is the share of the case's time that the other does not take.
     #[serde(default)]
     pub share: bool,
-    /// The ratio is clearly below this, and was not for the sentences before with such a bound.
-    pub below: Option<f64>,
     /// Whether it comes before others, however unsurprising.
     #[serde(default)]
     pub first: bool,
@@ -199,10 +199,45 @@ pub struct LineSpec {
     pub choice: bool,
 }
 
+/// How much less one kind of task takes than another, by the work that an operation contains.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavingsSpec {
+    /// The kind that saves, such as `async tasks`.
+    pub kind: String,
+    /// What it saves, such as `the CPU time of server and load`.
+    pub of: String,
+    /// Where it was measured, if elsewhere than the first of the group: the beginning of a sentence.
+    pub place: Option<String>,
+    /// Its cases, one for each amount of work, as alternatives.
+    pub case: String,
+    /// Those of the other kind.
+    pub over: String,
+    /// The measurement's name; by default the case's figure.
+    pub measurement: Option<String>,
+    /// Why it saves more than the first of the group if servers of the first switch far more often:
+    /// a sentence, with `{}` for switches per operation there, and here.
+    pub why: Option<String>,
+}
+
+impl SavingsSpec {
+    /// The ratio for each amount of work.
+    pub fn comparison(&self) -> FigureSpec {
+        FigureSpec {
+            case: self.case.clone(),
+            over: Some(self.over.clone()),
+            measurement: self.measurement.clone(),
+            ..FigureSpec::default()
+        }
+    }
+}
+
 /// A server and the hops that predict its cost: cases with as many alternatives, or with one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PredictionSpec {
+    /// What serves, such as `threads`.
+    pub kind: String,
     /// The server.
     pub case: String,
     /// A server of one thread that asks for nothing.

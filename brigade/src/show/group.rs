@@ -1,11 +1,15 @@
 //! What answers a group's question: sentences, a table of figures by load, and where the time goes.
 
 use super::page::{ABSENT, Table};
-use super::quantity::{duration, factor, percent, times};
+use super::quantity::{
+    brief_ticks, duration, estimate, factor, percent, three_digits, times, with_ends,
+};
 use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
-use crate::judge::prediction::{NEAR, Prediction, agreement};
+use crate::judge::prediction::{Difference, Prediction};
 use crate::judge::report::{Answer, Group};
-use crate::judge::row::Row;
+use crate::judge::row::{Quantity, Row};
+use crate::judge::savings::{Saving, SavingStep, Savings};
+use crate::judge::statistics::Estimate;
 
 /// A sentence with its ratio.
 pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
@@ -19,23 +23,101 @@ pub fn cases(rows: &[Row]) -> impl Iterator<Item = &Row> {
     rows.iter().filter(move |row| before.replace(&row.case) != Some(&row.case))
 }
 
-/// The sentences that answer a group's question.
+/// The sentences that answer a group's question; none if the run was disturbed.
 pub fn group_answers(group: &Group) -> Vec<String> {
+    if !group.is_fit {
+        return Vec::new();
+    }
     let advice = group.loads.as_ref().and_then(|loads| loads.advice.as_ref()).map(advised);
     let answers = advice.into_iter().chain(group.answers.iter().map(answer));
-    answers.chain(predicted(&group.predictions)).collect()
+    let answers = answers.chain(saved(&group.savings));
+    answers.chain(predicted(&group.predictions)).chain(explained(&group.differences)).collect()
 }
 
-/// How well hops predict requests.
+/// What one kind of task saves, by the work in an operation.
+pub fn saved(savings: &[Savings]) -> Vec<String> {
+    savings.iter().filter_map(saves).collect()
+}
+
+fn saves(savings: &Savings) -> Option<String> {
+    let Savings { kind, of, place, operation, at, .. } = savings;
+    let place = place.as_ref().map_or(String::new(), |place| format!("{place}, "));
+    let mut shares = at.iter().filter(|at| at.share.interval.is_some()).map(|at| {
+        let Saving { work_ns, share, .. } = at;
+        let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
+        format!("with {work} of work {}", percent_with_ends(share))
+    });
+    let with_work = shares.by_ref().collect::<Vec<_>>().join(", ");
+    let without = savings.without_work().filter(|step| step.saving.share.interval.is_some());
+    let text = match without {
+        Some(SavingStep { saving, over_ns, .. }) => {
+            let then = if with_work.is_empty() { String::new() } else { format!("; {with_work}") };
+            format!(
+                "{place}without work in a {operation}, {kind} save {} of {of}, {} of {}{then}.",
+                percent_with_ends(&saving.share),
+                estimate(&saving.saved_ns, Quantity::Nanoseconds),
+                duration(*over_ns)
+            )
+        }
+        None if with_work.is_empty() => return None,
+        None => format!("{place}{kind} save of {of}: {with_work}."),
+    };
+    let why = savings.why.as_ref().map_or(String::new(), |why| {
+        let counts = [why.first, why.own].map(three_digits);
+        let text =
+            counts.iter().fold(why.text.clone(), |text, count| text.replacen("{}", count, 1));
+        format!(" {text}")
+    });
+    Some(capitalized(&text) + &why)
+}
+
+/// A share of 0 to 1 with its interval, such as `3 % [-3, 11]`.
+pub fn percent_with_ends(share: &Estimate) -> String {
+    let end = |end: f64| format!("{:.0}", (end * 100.0).round() + 0.0);
+    with_ends(&percent(share.value), share, end)
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Which share of the part beyond a server without waits hops predict, by kind.
 fn predicted(predictions: &[Prediction]) -> Option<String> {
-    let (near, worst) = agreement(predictions)?;
-    Some(format!(
-        "Hops predict {near} of {} requests within {}. The worst is off by {}: {}.",
-        predictions.len(),
-        percent(NEAR),
-        percent(worst.off()),
-        worst.case
-    ))
+    let kind = |prediction: &Prediction| (prediction.kind.clone(), prediction.share);
+    let kinds = shares_by_name(predictions.iter().map(kind))?;
+    Some(format!("Hops predict, of what a request costs beyond a server without waits: {kinds}."))
+}
+
+/// Which share of the differences between kinds hops predict.
+fn explained(differences: &[Difference]) -> Option<String> {
+    let kinds = |difference: &Difference| (difference.kinds.join(" − "), difference.share);
+    let kinds = shares_by_name(differences.iter().map(kinds))?;
+    Some(format!("Of the differences between kinds: {kinds}."))
+}
+
+/// The least and the largest share under each name; `None` without any. Costs that are not clearly
+/// above 0 have none.
+fn shares_by_name(shares: impl Iterator<Item = (String, Option<f64>)>) -> Option<String> {
+    let mut names: Vec<(String, Vec<Option<f64>>)> = Vec::new();
+    for (name, share) in shares {
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, shares)) => shares.push(share),
+            None => names.push((name, vec![share])),
+        }
+    }
+    let shown = names.iter().map(|(name, all)| {
+        let mut shares: Vec<f64> = all.iter().copied().flatten().collect();
+        shares.sort_by(f64::total_cmp);
+        let range = match &shares[..] {
+            [] => return format!("{name}: nothing to predict is clear"),
+            [only] => percent(*only),
+            [least, .., most] => format!("{:.0} to {}", least * 100.0, percent(*most)),
+        };
+        format!("{name} {range} ({} of {} loads)", shares.len(), all.len())
+    });
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| shown.join(", "))
 }
 
 /// Which line of a table to choose.
@@ -104,4 +186,100 @@ pub fn parts_on_screen(group: &Group) -> Table {
         table.push(cells.chain(shares).chain([cross]).collect());
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use harness::limits::{Forecast, Kind};
+
+    use super::super::limits::connections;
+    use super::super::page::Block;
+    use super::*;
+    use crate::judge::savings::MoreSwitches;
+    use crate::judge::statistics::Interval;
+
+    /// A share, with this distance to both ends.
+    fn saving(work_ns: f64, share: f64, by: f64) -> Saving {
+        let interval = Some(Interval { low: share - by, high: share + by });
+        let share = Estimate { value: share, interval, count: 9 };
+        Saving { work_ns, share, saved_ns: share.map(|share| share * 20_000.0) }
+    }
+
+    fn step(units: u64, saving: Saving) -> SavingStep {
+        let (case, over) = (String::new(), String::new());
+        let (over_ns, switches, over_switches) = (20_000.0, None, None);
+        SavingStep { case, over, units, saving, over_ns, switches, over_switches }
+    }
+
+    fn savings() -> Savings {
+        Savings {
+            kind: "async tasks".to_owned(),
+            of: "the time".to_owned(),
+            place: None,
+            operation: "request".to_owned(),
+            steps: vec![step(0, saving(0.0, 0.3, 0.1)), step(10, saving(13_000.0, 0.05, 0.1))],
+            at: vec![saving(10_000.0, 0.06, 0.1), saving(100_000.0, 0.012, 0.05)],
+            why: None,
+        }
+    }
+
+    #[test]
+    fn a_sentence_states_savings_with_their_intervals() {
+        let shown = |savings: Savings| saved(&[savings])[0].replace('\u{a0}', " ");
+        assert_eq!(
+            shown(savings()),
+            "Without work in a request, async tasks save 30 % [20, 40] of the time, 6.00 µs \
+             [4.00, 8.00] of 20.0 µs; with 10 µs of work 6 % [-4, 16], with 100 µs of work 1 % \
+             [-4, 6]."
+        );
+        let text = "It switches {} times, not {}.".to_owned();
+        let why = Some(MoreSwitches { text, first: 0.98, own: 0.02 });
+        let elsewhere = Savings { place: Some("elsewhere".to_owned()), why, ..savings() };
+        let shown = shown(elsewhere);
+        assert!(shown.starts_with("Elsewhere, without work in a request, async tasks "), "{shown}");
+        assert!(shown.ends_with("[-4, 6]. It switches 0.98 times, not 0.02."), "{shown}");
+        // Too few rounds for an interval say nothing.
+        let mut few = savings();
+        few.steps.iter_mut().for_each(|step| step.saving.share.interval = None);
+        few.at.iter_mut().for_each(|at| at.share.interval = None);
+        assert_eq!(saved(&[few]), [""; 0]);
+    }
+
+    /// `limits --tasks` and `run serve` say the same of the work in a request.
+    #[test]
+    fn limits_prints_the_same_sentence() {
+        let sides = [Kind::ThreadTcp, Kind::TokioTcp];
+        let sides = sides.map(|kind| Forecast::new(kind, Some(10), &[]));
+        let shown = |savings: &[Savings]| {
+            let page = connections(10, &sides, None, savings);
+            let is_sentence = |block: &&Block| **block == Block::Paragraph(saved(savings).concat());
+            page.iter().filter(is_sentence).count()
+        };
+        assert_eq!((shown(&[savings()]), shown(&[])), (1, 0));
+    }
+
+    #[test]
+    fn a_disturbed_run_answers_nothing() {
+        for is_fit in [true, false] {
+            let group = Group { is_fit, savings: vec![savings()], ..Group::default() };
+            assert_eq!(group_answers(&group).len(), usize::from(is_fit));
+        }
+    }
+
+    #[test]
+    fn shares_are_listed_by_name_with_those_that_are_unclear() {
+        let prediction = |kind: &str, share| (kind.to_owned(), share);
+        let shares = [
+            prediction("threads", Some(0.54)),
+            prediction("a loop", None),
+            prediction("threads", Some(0.28)),
+            prediction("threads", None),
+            prediction("tasks", Some(1.02)),
+        ];
+        let shown = shares_by_name(shares.into_iter()).unwrap().replace('\u{a0}', " ");
+        let expected = "threads 28 to 54 % (2 of 3 loads), a loop: nothing to predict is clear, \
+                        tasks 102 % (1 of 1 loads)";
+        assert_eq!(shown, expected);
+        assert_eq!(shares_by_name([].into_iter()), None);
+    }
 }

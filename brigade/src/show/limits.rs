@@ -5,12 +5,14 @@ use harness::flags::{description, name};
 use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
+use super::group::saved;
 use super::page::{self, ABSENT, Block, Table, joined};
 use super::quantity::{factor, figure, shown, small_share};
 use super::verdict::{Verdict, verdict};
 use crate::judge::connections::{Decision, Pair, decide, pairs};
 use crate::judge::report::Report;
 use crate::judge::row::{Quantity, Row};
+use crate::judge::savings::Savings;
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -115,14 +117,23 @@ fn short_name(limit: &Limit) -> String {
     }
 }
 
-/// The answer for so many connections, by a thread or an async task each, and a table of what the
-/// run measured; without a run how to make one.
-pub fn connections(tasks: u64, sides: &[Forecast; 2], report: Option<&Report>) -> Vec<Block> {
+/// The answer for so many connections, by a thread or an async task each, what async tasks save by
+/// the work in a request, and a table of what the run measured; without a run how to make one.
+pub fn connections(
+    tasks: u64,
+    sides: &[Forecast; 2],
+    report: Option<&Report>,
+    savings: &[Savings],
+) -> Vec<Block> {
     let pairs = report.map_or_else(Vec::new, pairs);
     let is_fit = report.is_none_or(|report| report.run.state.is_fit);
     // Ratios of a disturbed run decide nothing.
     let deciding = if is_fit { &pairs[..] } else { &[] };
     let mut page = vec![Block::Paragraph(answer(tasks, sides, deciding))];
+    page.push(Block::Paragraph(match &saved(savings)[..] {
+        [] => "Whether that matters next to the work in a request: brigade run serve.".to_owned(),
+        sentences => sentences.join("\n"),
+    }));
     let Some(report) = report.filter(|_| !pairs.is_empty()) else {
         let advice = "No run of this machine has their memory and times: brigade run (3 minutes).";
         page.push(Block::Paragraph(advice.to_owned()));

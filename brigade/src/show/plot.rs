@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::group::cases;
 use super::quantity::{brief, brief_ticks, percent, shown};
-use super::report::estimated;
+use super::report::{compared, estimated};
 use super::scale::Scale;
 use super::svg::{
     END, MARKS, MIDDLE, Mark, Picture, START, class_of, cut, disc, group as element, line,
@@ -224,9 +224,8 @@ fn without(label: &str, parameter: &str) -> String {
 
 /// What a row compares, without this parameter.
 fn name_without(row: &Row, parameter: &str) -> String {
-    let sides = [Some(&row.label), row.other.as_ref().map(|other| &other.label)];
-    let sides = sides.into_iter().flatten().map(|label| without(label, parameter));
-    sides.collect::<Vec<_>>().join(" / ")
+    let Some(other) = &row.other else { return without(&row.label, parameter) };
+    compared(row, other, |label| without(label, parameter)).join(" / ")
 }
 
 fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
@@ -365,7 +364,8 @@ mod tests {
             let number = work.rsplit(' ').find_map(|word| word.parse::<u64>().ok());
             row.parameters =
                 number.map(|number| ("work".to_owned(), number.into())).into_iter().collect();
-            let other = Some(Other { label: format!("b{work}"), case: String::new() });
+            let other = Other { label: format!("b{work}"), case: String::new(), measurement: None };
+            let other = Some(other);
             Row { unit: Quantity::Ratio, other, ..row }
         };
         let comparisons = ["", " --work 10", " --work 1000"].map(comparison).to_vec();

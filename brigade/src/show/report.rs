@@ -4,16 +4,17 @@ use std::iter;
 
 use harness::terminal;
 
-use super::group::{cases, group_answers, loads_table};
+use super::group::{cases, group_answers, loads_table, percent_with_ends};
 use super::page::{ABSENT, Block, Table, joined};
 use super::quantity::{
-    Unit, estimate, factor_of, percent, range, three_digits, used_of_ended, with_ends,
+    Unit, duration, estimate, factor_of, percent, range, three_digits, used_of_ended,
 };
 use super::screen::{answers, machine};
 use super::verdict::{Verdict, next_run, verdict};
-use crate::judge::prediction::Prediction;
+use crate::judge::prediction::{Difference, Prediction};
 use crate::judge::report::{Group, Part, Report, RunSummary};
-use crate::judge::row::{Percentiles, ProcessOutcome, Quantity, Row};
+use crate::judge::row::{Other, Percentiles, ProcessOutcome, Quantity, Row};
+use crate::judge::savings::Saving;
 use crate::judge::statistics::sorted;
 use crate::shell::quoted;
 
@@ -102,8 +103,15 @@ pub fn answered(group: &Group) -> Vec<Block> {
 
 /// A group's tables.
 pub fn tables(group: &Group) -> Vec<Block> {
-    let tables =
-        [times(group), comparisons(group), predictions(group), parts(group), memory(group)];
+    let tables = [
+        times(group),
+        comparisons(group),
+        savings(group),
+        predictions(group),
+        differences(group),
+        parts(group),
+        memory(group),
+    ];
     tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table).collect()
 }
 
@@ -158,22 +166,81 @@ pub fn comparisons(group: &Group) -> Table {
     for row in &group.comparisons {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
-        let name = format!("{} {sign} {}", row.label, other.label);
+        let name = compared(row, other, str::to_owned).join(&format!(" {sign} "));
         let n = row.figure.map_or(0, |figure| figure.count).to_string();
         table.push(vec![name, estimated(row), n]);
     }
     table
 }
 
-/// What requests should cost by the costs of hops, and what they do.
+/// The two sides of a comparison: their labels, as `shown`, with the measurements if these are not
+/// the cases' figures.
+pub fn compared(row: &Row, other: &Other, shown: impl Fn(&str) -> String) -> [String; 2] {
+    let [label, of_other] = [&row.label, &other.label].map(|label| shown(label));
+    match &other.measurement {
+        None => [label, of_other],
+        Some(name) => [format!("{label}, {}", row.measurement), format!("{of_other}, {name}")],
+    }
+}
+
+/// What one kind of task saves, at each measured amount of work.
+fn savings(group: &Group) -> Table {
+    let mut table = Table::of(
+        "saving by work|>work|>units|share [95 %]|time [95 %]|>server's sw/op|>of the other|>n",
+    );
+    for savings in &group.savings {
+        let place = savings.place.as_ref().map_or(String::new(), |place| format!("{place}: "));
+        let mut name = format!("{place}{}, of {}", savings.kind, savings.of);
+        for step in &savings.steps {
+            let Saving { work_ns, share, saved_ns } = &step.saving;
+            let switches = |count: Option<f64>| count.map_or(ABSENT.to_owned(), three_digits);
+            table.push(vec![
+                std::mem::take(&mut name),
+                duration(*work_ns),
+                step.units.to_string(),
+                percent_with_ends(share),
+                estimate(saved_ns, Quantity::Nanoseconds),
+                switches(step.switches),
+                switches(step.over_switches),
+                share.count.to_string(),
+            ]);
+        }
+    }
+    table
+}
+
+/// What a request costs beyond a server without waits, and what hops predict of that.
 fn predictions(group: &Group) -> Table {
-    let mut table = Table::of("prediction from hops|measured [95 %]|predicted [95 %]|off by|>n");
-    for Prediction { case, measured, predicted, ratio } in &group.predictions {
-        let off = |ratio: f64| percent(ratio - 1.0);
-        let off = with_ends(&off(ratio.value), ratio, off);
-        let [measured, predicted] =
-            [measured, predicted].map(|figure| estimate(figure, Quantity::Nanoseconds));
-        table.push(vec![case.clone(), measured, predicted, off, ratio.count.to_string()]);
+    let mut table = Table::of(
+        "beyond a server without waits|measured [95 %]|predicted [95 %]|>share|>switches|>waits|>n",
+    );
+    for prediction in &group.predictions {
+        let Prediction { case, measured, predicted, share, switches, waits, .. } = prediction;
+        table.push(vec![
+            case.clone(),
+            estimate(measured, Quantity::Nanoseconds),
+            estimate(predicted, Quantity::Nanoseconds),
+            share.map_or(ABSENT.to_owned(), percent),
+            three_digits(*switches),
+            three_digits(*waits),
+            predicted.count.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What a request costs more with one kind than with another, and what hops predict of that.
+fn differences(group: &Group) -> Table {
+    let mut table =
+        Table::of("difference between kinds|measured [95 %]|predicted [95 %]|>share|>n");
+    for Difference { cases, measured, predicted, share, .. } in &group.differences {
+        table.push(vec![
+            cases.join(" − "),
+            estimate(measured, Quantity::Nanoseconds),
+            estimate(predicted, Quantity::Nanoseconds),
+            share.map_or(ABSENT.to_owned(), percent),
+            predicted.count.to_string(),
+        ]);
     }
     table
 }

@@ -1,0 +1,308 @@
+//! How much less one kind of task takes than another, by the work that an operation contains: at
+//! each measured amount, and interpolated at round ones, so that a sentence is about the same work
+//! however noisy the run was.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::row::{Row, named, row_of};
+use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, Interval, difference, ratio};
+use crate::manifest::{Group, Manifest, SavingsSpec};
+
+/// The amounts of work at which savings are interpolated, in nanoseconds.
+const WORK_NS: [f64; 2] = [10_000.0, 100_000.0];
+
+/// A server that switches so much more often per operation does so for a reason.
+const MORE_SWITCHES: f64 = 0.5;
+
+/// What one kind of task saves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Savings {
+    /// The kind that saves.
+    pub kind: String,
+    /// What it saves, such as `the CPU time of server and load`.
+    pub of: String,
+    /// Where it was measured; `null` for the first of the group.
+    pub place: Option<String>,
+    /// The operation that contains the work.
+    pub operation: String,
+    /// By measured work, the least first.
+    pub steps: Vec<SavingStep>,
+    /// The savings at round amounts of work, or at the nearest measured one. Interpolated round by
+    /// round between the logarithms of the steps around them, without that of no work.
+    pub at: Vec<Saving>,
+    /// Why it saves clearly more than the first of the group; `null` if it does not, or if its
+    /// servers switch as often.
+    pub why: Option<MoreSwitches>,
+}
+
+/// A saving with one amount of work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Saving {
+    /// The work in an operation, in nanoseconds.
+    pub work_ns: f64,
+    /// The share of the other kind's time that this one does not take.
+    pub share: Estimate,
+    /// That time, in nanoseconds per operation.
+    pub saved_ns: Estimate,
+}
+
+/// A saving that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SavingStep {
+    /// The case of the kind that saves.
+    pub case: String,
+    /// The case of the other kind.
+    pub over: String,
+    /// The work in an operation, in units of `--work`.
+    pub units: u64,
+    /// The saving.
+    #[serde(flatten)]
+    pub saving: Saving,
+    /// The other kind's time, in nanoseconds per operation.
+    pub over_ns: f64,
+    /// Switches of the server per operation, with the kind that saves.
+    pub switches: Option<f64>,
+    /// Those with the other kind.
+    pub over_switches: Option<f64>,
+}
+
+/// A kind saves more in one place because its servers switch less there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MoreSwitches {
+    /// The sentence, with `{}` for each of the two counts.
+    pub text: String,
+    /// Switches per operation in the first place.
+    pub first: f64,
+    /// Switches per operation in this one.
+    pub own: f64,
+}
+
+/// A step and the times of both kinds by round.
+struct Measured {
+    step: SavingStep,
+    sides: [ByRound; 2],
+}
+
+impl Savings {
+    /// What a group's kinds save in the run with these rows.
+    pub fn all(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Vec<Self> {
+        let of_spec = |spec| Some((spec, Self::of(manifest, spec, rows)?));
+        let mut all: Vec<_> = group.savings.iter().filter_map(of_spec).collect();
+        if let Some(((_, first), others)) = all.split_first_mut() {
+            for (spec, savings) in others {
+                savings.why = savings.reason(first, spec);
+            }
+        }
+        all.into_iter().map(|(_, savings)| savings).collect()
+    }
+
+    fn of(manifest: &Manifest, spec: &SavingsSpec, rows: &[Vec<Row>]) -> Option<Self> {
+        let [cases, others] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
+        let pairs = cases.ok()?.into_iter().zip(others.ok()?);
+        let measured = pairs.filter_map(|(case, other)| {
+            let [case, over] = [&case.name, &other.name].map(|name| row_of(rows, name));
+            Measured::of(spec, rows, case?, over?)
+        });
+        let mut measured: Vec<Measured> = measured.collect();
+        measured.sort_by_key(|one| one.step.units);
+        let operation = row_of(rows, &measured.first()?.step.case)?.operation.clone();
+        Some(Self {
+            kind: spec.kind.clone(),
+            of: spec.of.clone(),
+            place: spec.place.clone(),
+            operation,
+            at: interpolated(&measured),
+            steps: measured.into_iter().map(|one| one.step).collect(),
+            why: None,
+        })
+    }
+
+    /// The saving without any work.
+    pub fn without_work(&self) -> Option<&SavingStep> {
+        self.steps.first().filter(|step| step.units == 0)
+    }
+
+    /// Why it saves clearly more time than `first` with the least work of both.
+    fn reason(&self, first: &Self, spec: &SavingsSpec) -> Option<MoreSwitches> {
+        let [own, other] = [self.at.first()?, first.at.first()?];
+        let [own_ends, other_ends] = [own.saved_ns.interval?, other.saved_ns.interval?];
+        let [own, first] = [self.switches(own.work_ns)?, first.switches(other.work_ns)?];
+        let text = spec.why.clone()?;
+        let is_seen = own_ends.low > other_ends.high && first > own + MORE_SWITCHES;
+        is_seen.then_some(MoreSwitches { text, first, own })
+    }
+
+    /// The switches at the first step with at least this work.
+    fn switches(&self, work_ns: f64) -> Option<f64> {
+        let mut steps = self.steps.iter();
+        steps.find(|step| step.saving.work_ns >= work_ns)?.switches
+    }
+}
+
+impl Measured {
+    fn of(spec: &SavingsSpec, rows: &[Vec<Row>], case: &Row, over: &Row) -> Option<Self> {
+        let figure = |row: &Row| named(rows, &row.case, spec.measurement.as_deref()).cloned();
+        let times = [figure(case)?, figure(over)?];
+        let sides = times.each_ref().map(Row::by_round);
+        let step = SavingStep {
+            case: case.case.clone(),
+            over: over.case.clone(),
+            // Rows leave out a parameter of 0.
+            units: case.parameters.get("work").map_or(Some(0), Value::as_u64)?,
+            saving: Saving::of(case.work_ns.unwrap_or(0.0), &sides)?,
+            over_ns: times[1].figure?.value,
+            switches: case.server_switches,
+            over_switches: over.server_switches,
+        };
+        Some(Self { step, sides })
+    }
+}
+
+impl Saving {
+    /// What the first side saves of the other's time.
+    fn of(work_ns: f64, sides: &[ByRound; 2]) -> Option<Self> {
+        let [own, other] = sides;
+        let ratio = ratio(sides, CONFIDENCE, DEPENDENT)?;
+        let ends = |ends: Interval| Interval { low: 1.0 - ends.high, high: 1.0 - ends.low };
+        let interval = ratio.interval.map(ends);
+        let share = Estimate { value: 1.0 - ratio.value, interval, count: ratio.count };
+        Some(Self { work_ns, share, saved_ns: difference(&[other.clone(), own.clone()])? })
+    }
+}
+
+/// The savings at round amounts of work; each amount once.
+fn interpolated(measured: &[Measured]) -> Vec<Saving> {
+    let steps: Vec<&Measured> = measured.iter().filter(|one| one.step.units > 0).collect();
+    let work_ns = |one: &&Measured| one.step.saving.work_ns;
+    let [Some(least), Some(most)] = [steps.first(), steps.last()].map(|end| end.map(work_ns))
+    else {
+        return Vec::new();
+    };
+    let mut amounts = WORK_NS.map(|amount| amount.clamp(least, most)).to_vec();
+    amounts.dedup();
+    let at = |amount: f64| {
+        let above = steps.iter().position(|one| work_ns(one) >= amount)?;
+        let [low, high] = [steps[above.saturating_sub(1)], steps[above]];
+        let [from, to] = [work_ns(&low), work_ns(&high)];
+        let share = if above == 0 { 0.0 } else { (amount / from).ln() / (to / from).ln() };
+        let side = |side: usize| between(&low.sides[side], &high.sides[side], share);
+        Saving::of(amount, &[side(0), side(1)])
+    };
+    amounts.into_iter().filter_map(at).collect()
+}
+
+/// The geometric mean of two times of each round, with this weight of the second.
+fn between(low: &ByRound, high: &ByRound, share: f64) -> ByRound {
+    let common = low.iter().filter_map(|(round, low)| Some((*round, *low, *high.get(round)?)));
+    common.map(|(round, low, high)| (round, low * (high / low).powf(share))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUP: &str = "
+        [programs]
+        s = {}
+        [[group]]
+        name = 'g'
+        question = 'Does it matter?'
+        [[group.savings]]
+        kind = 'async tasks'
+        of = 'time'
+        case = 's --a x{, --work 1, --work 2, --work 3}'
+        over = 's{, --work 1, --work 2, --work 3}'
+        [[group.savings]]
+        kind = 'async tasks'
+        of = 'time'
+        place = 'Elsewhere'
+        why = '{} instead of {}.'
+        case = 's --b x{, --work 1, --work 2, --work 3}'
+        over = 's{, --work 1, --work 2, --work 3}'";
+
+    /// The rows of a case in 20 rounds, with a noise of this size that hits each case of a round
+    /// differently, and of which half of the rounds are above the figure.
+    fn rows(flags: &str, units: u64, ns: f64, switches: f64, noise: f64) -> Vec<Row> {
+        let work = if units > 0 { format!(" --work {units}") } else { String::new() };
+        let by = |round: u32| (noise * (f64::from((round * 7 + units as u32) % 20) - 9.5)).exp();
+        let row = Row::of_figures((1..=20).map(|round| ns * by(round)));
+        vec![Row {
+            case: format!("s{flags}{work}"),
+            operation: "request".to_owned(),
+            parameters: [("work".to_owned(), units.into())].into(),
+            figure: Estimate::of(&row.values()),
+            work_ns: (units > 0).then(|| 100.0 * 10_f64.powi(units as i32 + 1)),
+            server_switches: Some(switches),
+            ..row
+        }]
+    }
+
+    /// Work of nothing, 10, 100 and 1000 µs; the others take 10 µs more, tasks on one CPU 4, 2, 1 and
+    /// 1 µs less, and those elsewhere 4 µs less whatever they do.
+    fn savings(noise: f64) -> Vec<Savings> {
+        let manifest = Manifest::parse(GROUP).expect("a manifest");
+        let work = [(0, 0.0), (1, 10_000.0), (2, 100_000.0), (3, 1_000_000.0)];
+        let mut all = Vec::new();
+        for ((units, work_ns), saved) in work.into_iter().zip([4000.0, 2000.0, 1000.0, 1000.0]) {
+            let other_ns = work_ns + 10_000.0;
+            all.push(rows("", units, other_ns, 1.0, noise));
+            all.push(rows(" --a x", units, other_ns - saved, 0.9, noise));
+            all.push(rows(" --b x", units, other_ns - 4000.0, 0.1, noise));
+        }
+        Savings::all(&manifest, &manifest.groups[0], &all)
+    }
+
+    #[test]
+    fn savings_are_those_measured_and_the_reason_is_counted() {
+        let [first, elsewhere] = &savings(0.0001)[..] else { panic!("two") };
+        let shares: Vec<f64> = first.steps.iter().map(|step| step.saving.share.value).collect();
+        for (share, expected) in shares.iter().zip([0.4, 0.1, 1.0 / 110.0, 1.0 / 1010.0]) {
+            assert!((share - expected).abs() < 1e-9, "{shares:?}");
+        }
+        assert_eq!(first.without_work().unwrap().over_ns.round(), 10_000.0);
+        assert_eq!(first.why, None);
+        let why = elsewhere.why.clone().unwrap();
+        assert_eq!([why.first, why.own], [0.9, 0.1]);
+    }
+
+    /// At 10 and 100 µs, whatever the noise.
+    #[test]
+    fn a_noisier_run_speaks_of_the_same_work() {
+        for noise in [0.0001, 0.02, 0.3] {
+            let savings = &savings(noise)[0];
+            let works: Vec<f64> = savings.at.iter().map(|at| at.work_ns).collect();
+            assert_eq!(works, WORK_NS, "{noise}");
+            let share = savings.at[0].share;
+            assert!((share.value - 0.1).abs() < 1e-9 && share.interval.is_some(), "{savings:?}");
+        }
+    }
+
+    // Between 1 and 100, 10 is in the middle of the logarithms: √(20 · 80) of √(40 · 90).
+    #[test]
+    fn between_two_steps_a_saving_is_interpolated_round_by_round() {
+        let times = |ns: f64| -> ByRound { (1..=5).map(|round| (round, ns)).collect() };
+        let measured = |units: u64, work_ns: f64, [own, other]: [f64; 2]| {
+            let sides = [own, other].map(times);
+            let saving = Saving::of(work_ns, &sides).unwrap();
+            let (case, over) = (String::new(), String::new());
+            let (over_ns, switches, over_switches) = (other, None, None);
+            let step = SavingStep { case, over, units, saving, over_ns, switches, over_switches };
+            Measured { step, sides }
+        };
+        let steps = [measured(1, 1000.0, [20.0, 40.0]), measured(100, 100_000.0, [80.0, 90.0])];
+        let [at, end] = &interpolated(&steps)[..] else { panic!("two") };
+        let expected = 1.0 - (20.0_f64 * 80.0).sqrt() / (40.0_f64 * 90.0).sqrt();
+        assert!((at.share.value - expected).abs() < 1e-9, "{at:?}");
+        assert_eq!((at.work_ns, end.work_ns), (10_000.0, 100_000.0));
+        assert!((end.share.value - 1.0 / 9.0).abs() < 1e-9);
+        // One step only: both amounts are its own.
+        let [only] = &interpolated(&steps[..1])[..] else { panic!("one") };
+        assert_eq!((only.work_ns, only.share.value), (1000.0, 0.5));
+        assert!(interpolated(&[measured(0, 0.0, [1.0, 2.0])]).is_empty());
+    }
+}
