@@ -2,6 +2,7 @@
 //! shell scripts here.
 
 mod bench;
+mod claims;
 mod compare;
 mod faults;
 mod guests;
