@@ -216,6 +216,23 @@ class Case:
         return median([None if None in (v := [of[key] for key in keys]) else sum(v)
                        for of in found])
 
+    def division(self):
+        """CPU time in user space and in the kernel, and the error of both: the division is that of
+        all processes together."""
+        times = [(of["cpu"]["user_ns_per_operation"] * operations,
+                  sum(of["cpu"][key] for key in CPU) * operations)
+                 for of in self.records if of["cpu"]
+                 for operations in [of["measurements"][0]["count"] * of["measurements"][0]["operations"]]]
+        whole, cpu = sum(both for _, both in times), self.sum_of("cpu", *CPU)
+        if not whole:
+            return 0, cpu, None
+        share = sum(user for user, _ in times) / whole
+        off = sum((user - share * both) ** 2 for user, both in times)
+        error = None
+        if len(times) >= 5 and 0 < share < 1:
+            error = 1.96 * math.sqrt(off * len(times) / (len(times) - 1)) / whole * cpu
+        return share * cpu, cpu - share * cpu, error
+
     def percentile(self, measurement, key, fewest):
         found = [of for record in self.records for of in record["measurements"]
                  if of["name"] == measurement]
@@ -320,6 +337,9 @@ def check_json(check, run, report):
                        and row["operation"] != "wake-up")
             if one_cpu and row["cpu_ns"] > 1.02 * row["figure"]["value"]:
                 check.faults.append(f"{where}: more CPU time than time on one CPU: {row['cpu_ns']}")
+        if row.get("parts"):
+            for key, expected in zip(("user_ns", "kernel_ns", "division_error_ns"), case.division()):
+                check.same(f"{where} {key}", row["parts"][key], expected, 1e-6)
         if row["switches"] is not None:
             check.same(f"{where} switches", row["switches"], case.sum_of("switches", *SWITCHES))
         for part in row.get("memory") or []:
@@ -474,7 +494,8 @@ def check_page(check, run, text):
                 "user", "kernel", "waiting", "overlap"))  # `–` and `<0.01` are left out
             rest = parts["elapsed"] - user - kernel - waiting + overlap
             check.figures += 5
-            if abs(rest) > 0.02 + 0.015 * parts["elapsed"]:
+            # Of two digits.
+            if abs(rest) > 0.02 + 0.015 * parts["elapsed"] + 0.05 * (user + kernel):
                 check.faults.append(f"{at}: the parts do not add up to {parts['elapsed']}")
 
 

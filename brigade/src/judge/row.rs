@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::environment::{inherited_differently, inherits};
-use super::statistics::{ByRound, Estimate, Interval, median, quantile, slope, sorted};
+use super::statistics::{
+    ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, slope, sorted,
+};
 use crate::manifest::{Case, Manifest};
 use crate::store::results::{Invocation, Outcome, SavedRun, parameters};
 
@@ -459,10 +461,14 @@ const RESOLUTION: f64 = 0.01;
 pub struct Parts {
     /// Wall time from the start of the first lap to the end of the last one.
     pub elapsed_ns: f64,
-    /// CPU time in user space.
+    /// CPU time in user space. The kernel divides CPU time by clock ticks, of which a process has
+    /// few, so the division is that of all processes together.
     pub user_ns: f64,
     /// CPU time in the kernel.
     pub kernel_ns: f64,
+    /// How far the two may be off, with 95 %; `null` of fewer than five processes, and if one of the
+    /// two has no tick.
+    pub division_error_ns: Option<f64>,
     /// Wall time in which no thread of the process ran, less any overlap.
     pub waiting_ns: f64,
     /// CPU time beyond the wall time: threads ran simultaneously.
@@ -498,11 +504,8 @@ impl Parts {
     pub fn of(used: &[Used]) -> Option<Self> {
         let elapsed_ns = median_of(used, elapsed_ns)?;
         let all_ns = median_of(used, cpu_ns)?;
-        let share = median_of(used, |record| {
-            let share = record.cpu.as_ref()?.user_ns_per_operation / cpu_ns(record)?;
-            share.is_finite().then_some(share)
-        });
-        let user_ns = all_ns * share.unwrap_or(0.0);
+        let (share, error) = user_share(used);
+        let user_ns = all_ns * share;
         let rest = elapsed_ns - all_ns;
         let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
         // On one CPU nothing overlaps; any difference comes from the clocks.
@@ -512,6 +515,7 @@ impl Parts {
             elapsed_ns,
             user_ns,
             kernel_ns: all_ns - user_ns,
+            division_error_ns: error.map(|error| all_ns * error),
             waiting_ns,
             overlap_ns: if can_overlap { (-rest).max(0.0) } else { 0.0 },
             waiting_for: WaitingFor::of(used, waiting_ns),
@@ -520,6 +524,29 @@ impl Parts {
             crossing_share: median_of(used, |record| record.switches?.cross_cpu_share),
         })
     }
+}
+
+/// The share of user space in the CPU time of these processes together, and its error: of a ratio of
+/// two sums, by how far each process is from it (Cochran, *Sampling Techniques*, 6.4). Where all
+/// ticks fell on one side they show no error.
+fn user_share(used: &[Used]) -> (f64, Option<f64>) {
+    let times = |process: &Used| {
+        let operations = operations(process.record)?;
+        let user_ns = process.record.cpu.as_ref()?.user_ns_per_operation;
+        Some((user_ns * operations, cpu_ns(process.record)? * operations))
+    };
+    let times: Vec<(f64, f64)> = used.iter().filter_map(times).collect();
+    let all_ns: f64 = times.iter().map(|(_, all_ns)| all_ns).sum();
+    if all_ns <= 0.0 {
+        return (0.0, None);
+    }
+    let share = times.iter().map(|(user_ns, _)| user_ns).sum::<f64>() / all_ns;
+    let squares: f64 =
+        times.iter().map(|(user_ns, all_ns)| (user_ns - share * all_ns).powi(2)).sum();
+    let count = times.len() as f64;
+    let error = DEVIATE * (squares * count / (count - 1.0)).sqrt() / all_ns;
+    let is_known = times.len() >= MIN_SAMPLE && share > 0.0 && share < 1.0;
+    (share, is_known.then_some(error))
 }
 
 impl WaitingFor {
@@ -670,6 +697,25 @@ mod tests {
         let run: Vec<_> = run.iter().collect();
         let whole = |part: MemoryPart| (part.name, part.bytes_per_task.value.round() as i64);
         memory(&used(&Facts::new(), &run)).into_iter().map(whole).collect()
+    }
+
+    /// Of processes with 1 to 3 ticks of four in user space.
+    #[test]
+    fn few_ticks_of_many_processes_are_one_division() {
+        let mut run = crate::fixtures::case("ring", [1.0; 8]);
+        for (invocation, ticks) in run.iter_mut().zip([1.0, 2.0, 3.0, 1.0, 1.0, 2.0, 1.0, 1.0]) {
+            let cpu = invocation.record.as_mut().unwrap().cpu.as_mut().unwrap();
+            (cpu.user_ns_per_operation, cpu.system_ns_per_operation) = (ticks, 4.0 - ticks);
+        }
+        let run: Vec<_> = run.iter().collect();
+        let parts = |count: usize| Parts::of(&used(&Facts::new(), &run[..count])).unwrap();
+        let found = parts(8);
+        // 12 ticks of 32; the median process has one of four.
+        assert!((found.user_ns / (found.user_ns + found.kernel_ns) - 0.375).abs() < 1e-9);
+        // Squares of distances from 1.5 ticks: 4.0.
+        let error = DEVIATE * (4.0_f64 * 8.0 / 7.0).sqrt() / 32.0 * 4.0;
+        assert!((found.division_error_ns.unwrap() - error).abs() < 1e-9, "{found:?}");
+        assert_eq!(parts(4).division_error_ns, None);
     }
 
     #[test]

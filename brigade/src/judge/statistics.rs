@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// The smallest sample with a 95 % interval: the range of five values covers the median with
 /// 93.75 %, and is accepted.
-const MIN_SAMPLE: usize = 5;
+pub const MIN_SAMPLE: usize = 5;
 
 /// The confidence of an interval.
 pub const CONFIDENCE: f64 = 0.95;

@@ -169,11 +169,12 @@ pub fn loads_table(loads: &Loads) -> Table {
 
 /// Where the time of each case goes, as far as it fits a terminal.
 pub fn parts_on_screen(group: &Group) -> Table {
-    let mut table = Table::of("where the time goes|>elapsed|>user|>kernel|>asleep|>waking|>cross");
+    let heading = "where the time goes|>elapsed|>user|>kernel|>error|>asleep|>waking|>cross";
+    let mut table = Table::of(heading);
     for row in cases(&group.rows) {
         let Some(parts) = row.parts else { continue };
         let why = parts.waiting_for;
-        let times = [parts.user_ns, parts.kernel_ns].map(Some);
+        let times = [Some(parts.user_ns), Some(parts.kernel_ns), parts.division_error_ns];
         let waits = [why.map(|why| why.idle_ns), why.map(|why| why.waking_ns)];
         let shares = times
             .into_iter()

@@ -171,7 +171,12 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
         let (mut elements, mut from) = (label(row, y, *total), 0.0);
         for ([class, name], size) in names.iter().zip(sizes) {
             let to = from + size / total / longest;
-            let words = format!("{name}: {}, {}", shown(*size, row.unit), percent(size / total));
+            // The kernel's ticks allow no more than two digits.
+            let amount = match row.unit {
+                Quantity::Nanoseconds => brief_ticks(*size, row.unit),
+                _ => shown(*size, row.unit),
+            };
+            let words = format!("{name}: {amount}, {}", percent(size / total));
             elements += &rectangle([from, to], y + LABEL, LANE, &format!("part {class}"), &words);
             from = to;
         }

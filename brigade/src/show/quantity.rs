@@ -30,6 +30,11 @@ impl Unit {
         Self { symbol: symbols[at], size: size(at) }
     }
 
+    /// `value` in this unit with two significant digits, without its symbol.
+    pub fn show_roughly(self, value: f64) -> String {
+        two_digits(value / self.size)
+    }
+
     /// `value` in this unit, without its symbol.
     pub fn show(self, value: f64) -> String {
         three_digits(value / self.size)
@@ -98,6 +103,19 @@ pub fn three_digits(value: f64) -> String {
         0.005..9.995 => format!("{value:.2}"),
         9.995..99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
+    }
+}
+
+/// `value` with two significant digits and at most two decimals.
+fn two_digits(value: f64) -> String {
+    match value.abs() {
+        0.0..0.995 => three_digits(value),
+        0.995..9.95 => format!("{value:.1}"),
+        9.95..99.5 => format!("{value:.0}"),
+        size => {
+            let unit = if size < 995.0 { 10.0 } else { 100.0 };
+            format!("{:.0}", (value / unit).round() * unit)
+        }
     }
 }
 
@@ -239,6 +257,9 @@ mod tests {
         assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "5.2ns–1.2µs");
         let ends = Interval { low: 525.0, high: 1206.0 };
         assert_eq!(range(ends, Quantity::Nanoseconds).replace(NO_BREAK_SPACE, " "), "0.53–1.21 µs");
+        let rough = [(0.0, "0"), (0.314, "0.31"), (1.04, "1.0"), (17.6, "18"), (176.0, "180")];
+        check(two_digits, &rough);
+        check(two_digits, &[(996.0, "1000"), (994.0, "990"), (99.4, "99"), (9.96, "10")]);
         check(times, &[(1.0004, "the same"), (0.9996, "the same"), (2.52, "2.5 times")]);
     }
 }

@@ -27,7 +27,8 @@ const LEGEND: &str = "Medians over n processes, per operation, with a 95 % inter
 /// What the columns of the second table mean.
 const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user + kernel + \
     waiting − overlap. Of the waiting: asleep, all CPUs were idle; waking, entering and leaving \
-    idle states; queued, a task waited for its CPU. idle/op, ipi/op: how often a CPU entered an \
+    idle states; queued, a task waited for its CPU. error: how far user and kernel may be off, with 95 \
+    %, because the kernel divides CPU time by clock ticks. idle/op, ipi/op: how often a CPU entered an \
     idle state, and interrupted another. cross: hops between two CPUs.";
 
 /// The page of a report.
@@ -248,7 +249,7 @@ fn differences(group: &Group) -> Table {
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
 fn parts(group: &Group) -> Table {
-    let headings = "where the time goes||>elapsed|>user|>kernel|>waiting|>asleep|>waking|>queued|\
+    let headings = "where the time goes||>elapsed|>user|>kernel|>error|>waiting|>asleep|>waking|>queued|\
                     >overlap|>cross|>idle/op|>ipi/op";
     let mut table = Table::of(headings);
     for row in cases(&group.rows).filter(|_| !group.tails) {
@@ -256,10 +257,13 @@ fn parts(group: &Group) -> Table {
         let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
         let time = |ns: f64| unit.show(ns);
         // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.
-        let ticked = |ns: f64| match time(ns) {
+        let ticked = |ns: f64| match unit.show_roughly(ns) {
             shown if ["0", "<0.01"].contains(&shown.as_str()) => ABSENT.to_owned(),
             shown => shown,
         };
+        let [user, kernel] = [parts.user_ns, parts.kernel_ns].map(ticked);
+        let error = parts.division_error_ns.filter(|_| user != ABSENT && kernel != ABSENT);
+        let error = error.map_or(ABSENT.to_owned(), |ns| unit.show_roughly(ns));
         let reason = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), time);
         let share = |part: Option<f64>, show: fn(f64) -> String| part.map_or(ABSENT.into(), show);
         let why = parts.waiting_for;
@@ -267,8 +271,9 @@ fn parts(group: &Group) -> Table {
             row.label.clone(),
             unit.symbol.to_owned(),
             time(parts.elapsed_ns),
-            ticked(parts.user_ns),
-            ticked(parts.kernel_ns),
+            user,
+            kernel,
+            error,
             time(parts.waiting_ns),
             reason(why.map(|why| why.idle_ns)),
             reason(why.map(|why| why.waking_ns)),
