@@ -15,6 +15,7 @@ use super::statistics::{
     CONFIDENCE, Estimate, INDEPENDENT, Interval, fewest, median, quantile, ratio, sorted,
 };
 use crate::manifest::Manifest;
+use crate::store::Spread;
 use crate::store::results::{Invocation, SavedRun, Skipped};
 
 /// Version of [`Comparison`]'s schema, `major.minor`.
@@ -354,13 +355,16 @@ fn figures_of(rows: &[Row]) -> Figures {
     rows.iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
-/// How far the figures of the next run will be from those of this one.
+/// How far the figures of the next quiet run will be from those of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeat {
-    /// The other runs of this build on this machine that it is estimated from; recorded machines
-    /// count as well, and alone if there are none.
+    /// The other quiet runs of this build on this machine that it is estimated from.
     pub runs: usize,
+    /// The runs of recorded machines, which count as one run more.
+    pub recorded_runs: usize,
+    /// The recorded machines with several runs of one build.
+    pub recorded_machines: usize,
     /// Half of the figures will differ by at most this share.
     pub half: f64,
     /// One in ten will differ by more than this share.
@@ -369,26 +373,54 @@ pub struct Repeat {
     pub worst: f64,
 }
 
+/// What recorded machines show of how far runs of one build differ.
+#[derive(Debug, Default)]
+pub struct Experience {
+    /// The runs of each machine.
+    pub runs: Vec<usize>,
+    /// Percentiles 0 to 100 of the logarithms of ratios, divided by the standard error of one side.
+    pub scaled: Vec<f64>,
+    /// The least differences by a case's key, which a run with small errors does not undercut: a calm
+    /// run does not promise a calm next one.
+    pub floors: BTreeMap<String, Spread>,
+}
+
 /// The least standard error, of memory that is the same in every process.
 const LEAST_ERROR: f64 = 5e-4;
 
 impl Repeat {
     /// How far the next run will be from a run with the figures `own`: as far as the `others`, runs
-    /// of this build, are. `recorded` machines, by how many standard errors their runs differ, count as
-    /// one more. `None` without intervals.
-    pub fn of(own: &Figures, others: &[&Figures], recorded: &[f64]) -> Option<Self> {
-        let error = |figure: &Estimate| Some(figure.log_error()?.max(LEAST_ERROR));
-        let errors: Vec<f64> = own.values().filter_map(error).collect();
-        let on_machines = errors.iter().flat_map(|error| recorded.iter().map(move |by| by * error));
+    /// of this build, are, and, counted as one more, as far as experience says. `None` without
+    /// intervals.
+    pub fn of(own: &Figures, others: &[&Figures], experience: &Experience) -> Option<Self> {
+        let mut errors = Vec::new();
+        for (case, figure) in own {
+            if let Some(error) = figure.log_error() {
+                errors.push((error.max(LEAST_ERROR), experience.floors.get(case)));
+            }
+        }
+        let scaled = &experience.scaled;
+        let on_machines = errors.iter().flat_map(|(error, floor)| {
+            scaled.iter().enumerate().map(move |(percent, by)| {
+                let least = floor.map_or(0.0, |floor| floor.quantile(percent as f64 / 100.0));
+                least.max(by * error)
+            })
+        });
         let of_build = others.iter().flat_map(|run| {
             let pair = own.iter().filter_map(|(case, own)| Some((own.value, run.get(case)?.value)));
             pair.map(|(own, other)| (own / other).ln().abs())
         });
-        let of_build = of_build.flat_map(|size| repeat_n(size, recorded.len()));
+        let of_build = of_build.flat_map(|size| repeat_n(size, scaled.len()));
         let sizes = sorted(&on_machines.chain(of_build).collect::<Vec<_>>());
         let share = |probability| Some(quantile(&sizes, probability)?.exp_m1());
-        let worst = share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95))?;
-        Some(Self { runs: others.len(), half: share(0.5)?, tenth: share(0.9)?, worst })
+        Some(Self {
+            runs: others.len(),
+            recorded_runs: experience.runs.iter().sum(),
+            recorded_machines: experience.runs.len(),
+            half: share(0.5)?,
+            tenth: share(0.9)?,
+            worst: share(0.5_f64.powf(1.0 / errors.len() as f64).max(0.95))?,
+        })
     }
 }
 
@@ -411,7 +443,6 @@ fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::RECORDED;
 
     #[test]
     fn the_verdict_depends_on_where_the_interval_lies() {
@@ -585,30 +616,85 @@ mod tests {
         }
     }
 
-    /// Each of six runs of one build predicts the other five, from recorded machines alone and from
-    /// those before it as well.
+    /// How far these runs differ, each from all others.
+    fn experience_of(runs: &[&Figures]) -> Experience {
+        let (mut scaled, mut by_case) = (Vec::new(), BTreeMap::<String, Vec<f64>>::new());
+        for (at, own) in runs.iter().enumerate() {
+            for (other_at, other) in runs.iter().enumerate().filter(|(other, _)| *other != at) {
+                for (case, figure) in *own {
+                    let Some(other) = other.get(case) else { continue };
+                    let difference = (figure.value / other.value).ln().abs();
+                    scaled.push(difference / figure.log_error().unwrap().max(LEAST_ERROR));
+                    if at < other_at {
+                        by_case.entry(case.clone()).or_default().push(difference);
+                    }
+                }
+            }
+        }
+        let scaled = sorted(&scaled);
+        let scaled =
+            (0..=100).map(|percent| quantile(&scaled, f64::from(percent) / 100.0).unwrap());
+        let spread = |(case, differences): (String, Vec<f64>)| {
+            let differences = sorted(&differences);
+            let [median, p90, largest] =
+                [0.5, 0.9, 1.0].map(|probability| quantile(&differences, probability).unwrap());
+            (case, Spread { median, p90, largest })
+        };
+        let floors = by_case.into_iter().map(spread).collect();
+        Experience { runs: vec![runs.len()], scaled: scaled.collect(), floors }
+    }
+
+    /// Each of six runs of one build forecasts each later one from those before it. What is recorded
+    /// comes from the four runs that are neither: none judges a forecast that it makes.
     #[test]
     fn the_next_run_differs_by_as_much_as_is_printed() {
         let runs: Vec<Figures> = six_runs().iter().map(figures).collect();
-        for (at, own) in runs.iter().enumerate() {
-            let rest = runs.iter().enumerate().filter(|(index, _)| *index != at);
-            let differences: Vec<f64> = rest
-                .flat_map(|(_, run)| run.iter().filter_map(|(case, a)| Some((a, own.get(case)?))))
-                .map(|(a, b)| (a.value / b.value).ln().abs().exp_m1())
-                .collect();
-            let beyond = |most: f64| {
-                let count = differences.iter().filter(|difference| **difference > most).count();
-                count as f64 / differences.len() as f64
-            };
-            for before in [&runs[..0], &runs[..at]] {
-                let before: Vec<_> = before.iter().collect();
-                let Repeat { half, tenth, worst, .. } =
-                    Repeat::of(own, &before, &RECORDED.scaled).unwrap();
-                let found = [half, tenth, worst].map(beyond);
-                println!("run {at}: {half:.3} {tenth:.3} {worst:.3}, beyond: {found:.3?}");
-                assert!((found[0] - 0.5).abs() <= 0.13, "{found:?}");
-                assert!((found[1] - 0.1).abs() <= 0.1 && found[2] < 0.06, "{found:?}");
+        let (mut within, mut beyond) = (Vec::new(), Vec::new());
+        for (at, own) in runs.iter().enumerate().skip(1) {
+            for (later, other) in runs.iter().enumerate().skip(at + 1) {
+                let rest = runs.iter().enumerate().filter(|(run, _)| ![at, later].contains(run));
+                let experience = experience_of(&rest.map(|(_, run)| run).collect::<Vec<_>>());
+                let before: Vec<&Figures> = runs[..at].iter().collect();
+                let Repeat { half, tenth, .. } = Repeat::of(own, &before, &experience).unwrap();
+                let differences = own.iter().filter_map(|(case, figure)| {
+                    Some((figure.value / other.get(case)?.value).ln().abs().exp_m1())
+                });
+                let differences: Vec<f64> = differences.collect();
+                let share = |most: f64| {
+                    let count =
+                        differences.iter().filter(|difference| **difference <= most).count();
+                    count as f64 / differences.len() as f64
+                };
+                within.push(share(half));
+                beyond.push(1.0 - share(tenth));
             }
         }
+        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+        println!(
+            "within: {:.2} {within:.2?}, beyond: {:.2} {beyond:.2?}",
+            mean(&within),
+            mean(&beyond)
+        );
+        assert!(
+            (mean(&within) - 0.5).abs() <= 0.1 && mean(&beyond) <= 0.1,
+            "{within:?} {beyond:?}"
+        );
+        let is_near = |share: &f64| (share - 0.5).abs() <= 0.25;
+        assert!(within.iter().all(is_near) && beyond.iter().all(|share| *share <= 0.25));
+    }
+
+    #[test]
+    fn a_calm_run_does_not_promise_a_calm_next_one() {
+        let own = figures_of(&[row("ring", [1.0; 12])]);
+        let forecast = |floors| {
+            let experience = Experience { scaled: vec![1.0; 101], floors, ..Experience::default() };
+            Repeat::of(&own, &[], &experience).unwrap()
+        };
+        let spread = Spread { median: 0.1, p90: 0.2, largest: 0.4 };
+        let case = own.keys().next().unwrap().clone();
+        let (without, with) = (forecast(BTreeMap::new()), forecast([(case, spread)].into()));
+        assert!(without.worst < 0.001, "{without:?}");
+        let [half, tenth, worst] = [with.half, with.tenth, with.worst].map(f64::ln_1p);
+        assert!((half - 0.1).abs() < 1e-9 && (tenth - 0.2).abs() < 1e-9 && worst > 0.2, "{with:?}");
     }
 }

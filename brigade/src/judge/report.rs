@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Figures, Repeat, figures, reference_ns};
+use super::compare::{Experience, Figures, Repeat, figures, reference_ns};
 use super::environment::{changes, of_processes};
 use super::loads::Loads;
 use super::lost_time::LostTime;
 use super::prediction::{Difference, Prediction};
 use super::row::{Other, Quantity, Row, case_of, named, rows_of};
 use super::savings::Savings;
-use super::state::{FEWEST_ROUNDS, State, lost_time};
+use super::state::{FEWEST_ROUNDS, State, Word, lost_time};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
@@ -86,7 +86,8 @@ pub struct RunSummary {
     /// The time of the reference work, in nanoseconds: the median before all processes; `null` for
     /// a run without references.
     pub reference_ns: Option<f64>,
-    /// How far the next run's figures will be from these; `null` without intervals.
+    /// How far the next run's figures will be from these; `null` without intervals, and unless this
+    /// run was quiet: what disturbed it may come again or not.
     pub repeat: Option<Repeat>,
 }
 
@@ -185,7 +186,7 @@ pub type OtherRun = (Figures, bool);
 
 /// What a saved run contributes.
 pub fn other_run(manifest: &Manifest, run: &SavedRun) -> OtherRun {
-    (figures(manifest, run), State::of(run, FEWEST_ROUNDS).is_comparable)
+    (figures(manifest, run), is_quiet(run))
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
@@ -194,7 +195,7 @@ pub fn report(manifest: &Manifest, run: &RunData) -> Report {
     let answers = answers(&manifest.sentences, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
-        run: summary(run, &cases),
+        run: summary(manifest, run, &cases),
         screen: screen(manifest, &cases),
         next: next(manifest, &cases, &answers),
         answers,
@@ -312,19 +313,39 @@ fn inherited(run: &SavedRun) -> Vec<String> {
     changed.chain(unusual.map(|fact| fact.line())).collect()
 }
 
-fn summary(run: &RunData, cases: &Cases) -> RunSummary {
-    let SavedRun { description, environment, invocations, .. } = run.saved;
-    let rows = cases.rows.iter().map(|rows| &rows[0]);
-    let figures: Figures = rows.filter_map(|row| Some((row.key(), row.figure?))).collect();
-    let state = State::of(run.saved, run.progress.rounds);
-    let any = !state.is_comparable;
+/// Whether nothing disturbed a run, however few its rounds.
+fn is_quiet(run: &SavedRun) -> bool {
+    State::of(run, FEWEST_ROUNDS).word == Word::Quiet
+}
+
+/// How far the next quiet run will be from a quiet one.
+fn repeat(manifest: &Manifest, run: &RunData, cases: &Cases) -> Option<Repeat> {
+    if !is_quiet(run.saved) {
+        return None;
+    }
+    let rows = || cases.rows.iter().map(|rows| &rows[0]);
+    let figures: Figures = rows().filter_map(|row| Some((row.key(), row.figure?))).collect();
     // A run of one group says little about the other cases.
     let has_most = |other: &Figures| {
         2 * figures.keys().filter(|case| other.contains_key(*case)).count() >= figures.len()
     };
-    let others = run.alike.iter().filter(|(_, is_comparable)| any || *is_comparable);
-    let others = others.map(|(figures, _)| figures).filter(|figures| has_most(figures));
-    let others: Vec<_> = others.collect();
+    let quiet = run.alike.iter().filter(|(_, is_quiet)| *is_quiet).map(|(figures, _)| figures);
+    let quiet: Vec<&Figures> = quiet.filter(|figures| has_most(figures)).collect();
+    let mut floors = BTreeMap::new();
+    for (name, spread) in &RECORDED.repeat {
+        let case = manifest.case(name).ok();
+        let row = case.and_then(|case| rows().find(|row| row.case == case.name));
+        if let Some(row) = row {
+            floors.insert(row.key(), *spread);
+        }
+    }
+    let (runs, scaled) = (RECORDED.repeated(), RECORDED.scaled.clone());
+    Repeat::of(&figures, &quiet, &Experience { runs, scaled, floors })
+}
+
+fn summary(manifest: &Manifest, run: &RunData, cases: &Cases) -> RunSummary {
+    let SavedRun { description, environment, invocations, .. } = run.saved;
+    let state = State::of(run.saved, run.progress.rounds);
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: run.name.clone(),
@@ -341,7 +362,7 @@ fn summary(run: &RunData, cases: &Cases) -> RunSummary {
         state,
         lost_time: lost_time(run.saved),
         reference_ns: reference_ns(invocations),
-        repeat: Repeat::of(&figures, &others, &RECORDED.scaled),
+        repeat: repeat(manifest, run, cases),
     }
 }
 
@@ -509,15 +530,15 @@ mod tests {
 
     /// Half of the time of the other run went to other processes.
     #[test]
-    fn a_run_that_lost_much_forecasts_only_others_like_it() {
+    fn only_a_quiet_run_is_forecast_and_by_quiet_ones() {
         let manifest = fixtures::manifest();
         let (quiet, busy) = (fixtures::run(), busy());
-        let others = [&quiet, &busy].map(|run| other_run(&manifest, run));
-        for (saved, expected) in [(&quiet, 1), (&busy, 2)] {
-            let alike = &others;
+        let alike = &[&quiet, &busy].map(|run| other_run(&manifest, run));
+        let runs = |saved| {
             let (name, progress) = (String::new(), RunProgress::default());
             let data = RunData { name, saved, progress, alike };
-            assert_eq!(report(&manifest, &data).run.repeat.unwrap().runs, expected);
-        }
+            report(&manifest, &data).run.repeat.map(|repeat| repeat.runs)
+        };
+        assert_eq!((runs(&quiet), runs(&busy)), (Some(1), None));
     }
 }

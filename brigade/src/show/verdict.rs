@@ -98,16 +98,30 @@ fn rounded_up(share: f64) -> f64 {
     (share * 1000.0).ceil() / 1000.0
 }
 
-/// How far the figures of the next run will be from these.
+/// The fewest earlier quiet runs of this machine with which the next one is more than guessed.
+const ENOUGH_RUNS: usize = 3;
+
+/// How far the figures of the next quiet run will be from these, and how little is known of that.
 pub fn next_run(run: &RunSummary) -> Option<String> {
-    let Repeat { runs, half, tenth, worst } = run.repeat?;
-    let next = if run.state.is_comparable { "The next quiet run" } else { "The next run" };
-    let from = if runs == 0 { "recorded machines" } else { "earlier runs" };
+    let Repeat { runs, recorded_runs, recorded_machines, half, tenth, worst } = run.repeat?;
+    let [half, tenth, worst] = [half, tenth, worst].map(small_share);
+    let forecast = format!(
+        "if you run it again, half of these figures will be within {half}, one in ten off by more \
+         than {tenth}"
+    );
+    if runs >= ENOUGH_RUNS {
+        return Some(format!(
+            "Judging by {runs} earlier quiet runs: {forecast}, the worst by {worst}."
+        ));
+    }
+    let earlier = match runs {
+        0 => String::new(),
+        1 => "one earlier quiet run and ".to_owned(),
+        runs => format!("{runs} earlier quiet runs and "),
+    };
+    let machines = if recorded_machines == 1 { "machine" } else { "machines" };
     Some(format!(
-        "{next}, judging by {from}: half of these figures within {}, one in ten off by more \
-         than {}, the worst by {}.",
-        small_share(half),
-        small_share(tenth),
-        small_share(worst),
+        "A guess from {earlier}{recorded_runs} recorded runs of {recorded_machines} {machines}: \
+         {forecast}."
     ))
 }

@@ -26,6 +26,36 @@ pub struct Machines {
     /// Percentiles 0 to 100 of how far the figures of two runs of one build differ: the logarithm of
     /// their ratio, divided by its standard error in the first.
     pub scaled: Vec<f64>,
+    /// How far they differ in each case.
+    pub repeat: BTreeMap<String, Spread>,
+}
+
+impl Machines {
+    /// The numbers of runs of the machines that have several of one build.
+    pub fn repeated(&self) -> Vec<usize> {
+        self.machines.iter().map(|machine| machine.began.len()).filter(|runs| *runs > 1).collect()
+    }
+}
+
+/// How far figures of two runs of one build on one machine differ: absolute logarithms of their
+/// ratio.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Spread {
+    pub median: f64,
+    pub p90: f64,
+    pub largest: f64,
+}
+
+impl Spread {
+    /// The quantile at `probability`, on straight lines from 0 through the three known ones.
+    pub fn quantile(self, probability: f64) -> f64 {
+        let between = |from: f64, to: f64, share: f64| from + (to - from) * share;
+        match probability {
+            ..=0.5 => between(0.0, self.median, probability / 0.5),
+            ..=0.9 => between(self.median, self.p90, (probability - 0.5) / 0.4),
+            _ => between(self.p90, self.largest, (probability - 0.9) / 0.1),
+        }
+    }
 }
 
 /// A recorded machine.
@@ -33,6 +63,8 @@ pub struct Machines {
 pub struct Machine {
     /// Its kind.
     pub label: String,
+    /// When its runs began.
+    pub began: Vec<String>,
     /// Its figures by case.
     pub cases: BTreeMap<String, Figure>,
 }
