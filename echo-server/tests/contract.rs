@@ -144,7 +144,7 @@ fn connections_of_strangers_are_not_served() {
 /// A server of one thread in Python, which echoes this many messages, then makes a file, and reads
 /// until the connections end; `None` without Python.
 fn falling_silent_after(messages: u32, file: &Path) -> Option<String> {
-    let version = Command::new("python3").arg("--version").output();
+    let version = contract::command("python3").arg("--version").output();
     if !version.is_ok_and(|output| output.status.success()) {
         machine::skip("a server that falls silent", "there is no python3");
         return None;

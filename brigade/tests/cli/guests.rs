@@ -117,7 +117,7 @@ fn a_server_in_another_language_serves_only_its_load() {
         // Until one was early enough.
         while strangers.is_empty() {
             let flags = ["echo-server", "--tasks=600", "--iters=2", "--json", "--server", &server];
-            let mut brigade = Command::new(env!("CARGO_BIN_EXE_brigade"));
+            let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
             brigade.args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
             let running = brigade.spawn().expect("start brigade");
             let pid = running.id().cast_signed();

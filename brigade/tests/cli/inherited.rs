@@ -100,7 +100,7 @@ fn what_a_filter_forbids_to_ask_is_unknown() {
         (libc::SYS_get_mempolicy, "process.memory_policy"),
         (libc::SYS_sched_getattr, "scheduling.policy"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_brigade"));
+        let mut command = contract::command(env!("CARGO_BIN_EXE_brigade"));
         command.args(SHORT.split(' '));
         // SAFETY: it makes two system calls.
         unsafe { command.pre_exec(move || deny(call)) };
