@@ -229,7 +229,7 @@ mod tests {
         let sides =
             [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
         let mut report = fixtures::report();
-        let text = |report: &Report| page::text(&connections(10, &sides, Some(report)));
+        let text = |report: &Report| page::text(&connections(10, &sides, Some(report), &[]));
         let quiet = text(&report);
         assert!(quiet.starts_with("Async: ") && quiet.contains("which was QUIET"), "{quiet}");
         (report.run.state.word, report.run.state.is_fit) = (Word::Busy, false);
