@@ -88,6 +88,8 @@ pub struct ProcessStat {
     pub user_ticks: u64,
     /// CPU time in the kernel, in clock ticks.
     pub system_ticks: u64,
+    /// CPU time of children that have ended and were waited for, in clock ticks.
+    pub children_ticks: u64,
     /// The CPU on which it was last.
     pub cpu: usize,
 }
@@ -109,6 +111,7 @@ impl ProcessStat {
             state: fields.first()?.chars().next()?,
             user_ticks: number(14)?,
             system_ticks: number(15)?,
+            children_ticks: number(16)? + number(17)?,
             cpu: fields.get(39 - 3)?.parse().ok()?,
         })
     }
@@ -193,12 +196,13 @@ mod tests {
     use super::*;
 
     /// A line from Linux 6.1, up to field 41.
-    const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 0 0 20 -3 1 0 98765 0 \
+    const LINE: &str = "71 (cat) R 70 71 70 34816 71 4194304 103 0 0 0 5 7 1 2 20 -3 1 0 98765 0 \
                         0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 6 0 1";
 
     #[test]
     fn fields_are_counted_from_the_end_of_the_name() {
-        let stat = ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, cpu: 6 };
+        let stat =
+            ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, children_ticks: 3, cpu: 6 };
         for name in ["(cat)", "(a b)", "()", "(1) R 2 (3)", "(\n)"] {
             assert_eq!(ProcessStat::parse(&LINE.replace("(cat)", name)), Some(stat), "{name}");
         }

@@ -1,6 +1,9 @@
 //! `brigade impact`: estimates whether switches matter to a program, from their number and their
 //! cost on this machine.
 
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -9,8 +12,10 @@ use clap::ValueEnum as _;
 use harness::clock;
 use harness::counters::{Counters, SwitchCounter, ended_ns};
 use harness::cpus;
+use harness::process_stat::{ProcessStat, family_of};
 use harness::system_files::SystemFiles;
 use harness::system_load::CpuCounts;
+use serde::Serialize;
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
@@ -44,9 +49,9 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         (clock::now(), CpuCounts::read(&files, &cpus), switches.unwrap_or(0_u64))
     };
     let (began_ns, before, switches_before) = counted();
-    let (used, failed) = match flags.pid {
+    let (used, status) = match flags.pid {
         Some(pid) => (watch(pid, flags.time, &mut signals)?, None),
-        None => run_command(&flags.command)?,
+        None => run_command(&flags.command, flags.json)?,
     };
     let (ended_ns, after, switches_after) = counted();
     let seen = after.since(&before, None, 1.0);
@@ -59,52 +64,134 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         ..used
     };
     let impact = Impact::of(used, prices);
-    output::print(&if flags.json { output::json(&impact)? } else { show::text::impact(&impact) })?;
-    if let Some(status) = failed {
-        output::warn(&format!("{}: {status}", flags.command.join(" ")));
+    output::print(&if flags.json {
+        output::json(&Printed::of(&impact, status))?
+    } else {
+        show::text::impact(&impact)
+    })?;
+    let has_failed = status.is_some_and(|status| !status.success());
+    if let Some(status) = status.filter(|_| has_failed) {
+        let command = quoted(flags.command.iter().map(String::as_str));
+        output::warn(&format!("{command}: {status}"));
     }
     // Ctrl-C also ends the command.
-    Ok(match failed {
-        _ if signals.stops() > 0 => Exit::Interrupted,
-        Some(_) => Exit::Failed,
-        None => Exit::Done,
+    Ok(if signals.stops() > 0 {
+        Exit::Interrupted
+    } else if has_failed {
+        Exit::Failed
+    } else {
+        Exit::Done
     })
+}
+
+/// The answer as JSON.
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    impact: &'a Impact,
+    /// The exit code of the command; `null` for a process, or if a signal ended it.
+    exit_code: Option<i32>,
+    /// The signal that ended the command.
+    signal: Option<i32>,
+}
+
+impl<'a> Printed<'a> {
+    fn of(impact: &'a Impact, status: Option<ExitStatus>) -> Self {
+        let exit_code = status.and_then(|status| status.code());
+        let signal = status.and_then(|status| status.signal());
+        Self { impact, exit_code, signal }
+    }
 }
 
 /// How much CPU time threads may seem to have used that have not ended, in nanoseconds.
 const UNCERTAIN_NS: u64 = 100_000;
 
-/// Counts what a process uses for so many seconds, or until a signal. `/proc` lacks the switches of
-/// ended threads; who may attach counters to the process counts them.
+/// A process that is watched.
+struct Watched {
+    reading: Reading,
+    /// Counts switches of threads that end; `None` without the right.
+    counter: Option<SwitchCounter>,
+}
+
+/// What a process has used since it began.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    counters: Counters,
+    /// CPU time of its ended threads.
+    ended_ns: u64,
+    /// CPU time of its ended children.
+    children_ticks: u64,
+}
+
+impl Reading {
+    fn of(pid: u32) -> Option<Self> {
+        let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))?;
+        let (counters, ended_ns) = Counters::of_process(pid).zip(ended_ns(pid))?;
+        Some(Self { counters, ended_ns, children_ticks: stat.children_ticks })
+    }
+}
+
+/// Counts what a process and its descendants use for so many seconds, or until a signal.
 fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let ended =
         || format!("--pid {pid}: no such process, or it ended; try brigade impact -- COMMAND");
-    let counters = || Counters::of_process(pid).zip(ended_ns(pid)).with_context(ended);
-    let counter = SwitchCounter::of_process(pid);
-    let (before, ended_before) = counters()?;
+    let watched = |pid: u32| {
+        let counter = SwitchCounter::of_process(pid);
+        Some((pid, Watched { reading: Reading::of(pid)?, counter }))
+    };
+    let mut watched: BTreeMap<u32, Watched> =
+        family_of(pid).into_iter().filter_map(watched).collect();
+    watched.get(&pid).with_context(ended)?;
     signals.sleep_until(end);
-    let (after, ended_after) = counters()?;
-    let (used, all) = (after.since(before), counter.and_then(|counter| counter.count()));
-    let has_ended = ended_after.saturating_sub(ended_before) > UNCERTAIN_NS;
+    let files = SystemFiles::live();
+    let mut sum = Used { processes: Some(0), ..Used::default() };
+    // The kernel may be built without the list of children.
+    sum.at_least = files.text(&format!("proc/{pid}/task/{pid}/children")).is_none();
+    for member in family_of(pid) {
+        // One that started meanwhile has used nothing before.
+        let before = watched.remove(&member);
+        match used_since(member, before) {
+            Some(used) => sum = sum.and(used),
+            None if member == pid => bail!(ended()),
+            None => sum.at_least = true,
+        }
+    }
+    sum.at_least |= !watched.is_empty();
+    Ok(sum)
+}
+
+/// What a process has used since it was watched, or since it began. `/proc` lacks the switches of
+/// ended threads; who may attach counters to the process counts them.
+fn used_since(pid: u32, watched: Option<Watched>) -> Option<Used> {
+    let after = Reading::of(pid)?;
+    let before = watched.as_ref().map(|watched| watched.reading).unwrap_or_default();
+    let all = watched.and_then(|watched| watched.counter?.count());
+    let used = after.counters.since(before.counters);
+    let has_ended = after.ended_ns.saturating_sub(before.ended_ns) > UNCERTAIN_NS;
     let threads = SystemFiles::live().names(&format!("proc/{pid}/task")).len() as u64;
-    Ok(Used {
+    Some(Used {
         // Most switches of a thread that ended were waits.
         voluntary: used.voluntary.max(all.unwrap_or(0).saturating_sub(used.involuntary)),
-        at_least: has_ended && all.is_none(),
+        at_least: has_ended && all.is_none() || after.children_ticks > before.children_ticks,
+        processes: Some(1),
         at_once: if has_ended { u64::MAX } else { threads },
         ..used_of(used)
     })
 }
 
-/// Runs a command and counts what it uses. Returns its status if that is not 0.
-fn run_command(command: &[String]) -> anyhow::Result<(Used, Option<ExitStatus>)> {
+/// Runs a command and counts what it uses. Standard output is for `json` alone: then the command's
+/// goes to standard error.
+fn run_command(command: &[String], json: bool) -> anyhow::Result<(Used, Option<ExitStatus>)> {
     let (program, arguments) = command.split_first().context("a command has a program")?;
     let before = Counters::of_children();
-    let started = Command::new(program).args(arguments).status();
+    let mut command = Command::new(program);
+    if json {
+        command.stdout(io::stderr());
+    }
+    let started = command.args(arguments).status();
     let status = started.with_context(|| format!("starting {program}"))?;
-    let used = used_of(Counters::of_children().since(before));
-    Ok((used, (!status.success()).then_some(status)))
+    Ok((used_of(Counters::of_children().since(before)), Some(status)))
 }
 
 fn used_of(Counters { user_ns, system_ns, voluntary, involuntary }: Counters) -> Used {

@@ -27,8 +27,11 @@ pub struct Used {
     pub voluntary: u64,
     /// Switches because a thread was preempted.
     pub involuntary: u64,
-    /// Whether threads ended meanwhile, whose use is missing.
+    /// Whether threads or processes ended meanwhile, whose use is missing.
     pub at_least: bool,
+    /// How many processes were watched: a process and its descendants; `null` for a command, with
+    /// all that it waited for.
+    pub processes: Option<usize>,
     /// How many of its threads can run at once: the minimum of threads and CPUs.
     pub at_once: u64,
     /// How often a CPU entered an idle state; `null` if the kernel does not report it.
@@ -37,6 +40,21 @@ pub struct Used {
     pub interrupts: Option<f64>,
     /// Switches of all programs, to and from idle too.
     pub switches_of_all: f64,
+}
+
+impl Used {
+    /// What two processes used together in one span of time.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            voluntary: self.voluntary + other.voluntary,
+            involuntary: self.involuntary + other.involuntary,
+            at_least: self.at_least || other.at_least,
+            processes: self.processes.zip(other.processes).map(|(one, other)| one + other),
+            at_once: self.at_once.saturating_add(other.at_once),
+            ..self
+        }
+    }
 }
 
 /// The cost of a switch in one case of a run, in nanoseconds.
@@ -61,6 +79,8 @@ type Costs = BTreeMap<SwitchKind, SwitchCost>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Matters {
+    /// The program did nothing, so nothing takes a share of its time.
+    Idle,
     /// It takes less than a twentieth of the program's time.
     No,
     /// The counters do not show which switches the program made, or the run of the costs was
@@ -100,14 +120,15 @@ pub struct Impact {
 impl Impact {
     /// The cost of a program's switches. `prices` must have every kind.
     pub fn of(used: Used, prices: Prices) -> Self {
-        let kinds = kinds(&used, &prices.costs);
+        let mixtures = mixtures(&used, &prices.costs);
         let switches = (used.voluntary + used.involuntary) as f64;
         // At one end of all ranges: of the wall time, or, if several threads were active at once,
         // of theirs.
-        let share = |end: fn(&Interval) -> f64| {
+        let share = |end: fn([f64; 2]) -> f64| {
             let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
             for (kind, cost) in &prices.costs {
-                let (count, ns) = (switches * end(&kinds[kind]), end(&cost.wall_ns));
+                let (count, ns) =
+                    (switches * end(mixtures[kind]), end([cost.wall_ns.low, cost.wall_ns.high]));
                 wall_ns += count * ns;
                 cpu_ns += count * cost.cpu_ns.min(ns);
             }
@@ -116,11 +137,14 @@ impl Impact {
             let threads = (active_ns / span_ns).clamp(1.0, used.at_once.max(1) as f64);
             (wall_ns / span_ns / threads).min(1.0)
         };
-        let (low, high) = (share(|ends| ends.low), share(|ends| ends.high));
+        let (low, high) = (share(|[cheapest, _]| cheapest), share(|[_, dearest]| dearest));
+        let (low, high) = (low.min(high), low.max(high));
         // The middle of a narrow range decides.
         let middle = (low * high).sqrt();
         let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
-        let matters = if !prices.state.is_fit {
+        let matters = if used.cpu_ns == 0 {
+            Matters::Idle
+        } else if !prices.state.is_fit {
             Matters::Undecided
         } else if least >= MATTERS {
             Matters::Yes
@@ -129,13 +153,17 @@ impl Impact {
         } else {
             Matters::Undecided
         };
+        let interval =
+            |[one, other]: [f64; 2]| Interval { low: one.min(other), high: one.max(other) };
+        let kinds = mixtures.into_iter().map(|(kind, ends)| (kind, interval(ends))).collect();
         Self { used, prices, kinds, share: Interval { low, high }, matters }
     }
 }
 
-/// The share of the switches of each kind. The CPUs' counters include those of other programs, so
+/// The share of the switches of each kind in the cheapest mixture and in the most expensive one, which
+/// has fewer of the cheap kind. The CPUs' counters include those of other programs, so
 /// at least what these cannot explain is the program's, and at most all.
-fn kinds(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, Interval> {
+fn mixtures(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, [f64; 2]> {
     let all = (used.voluntary + used.involuntary).max(1) as f64;
     let blocking = used.voluntary as f64 / all;
     // Going idle and leaving it is a switch of no program.
@@ -149,9 +177,8 @@ fn kinds(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, Interval> {
     let awake = crossing.map(|share| (share - asleep[1]).max(0.0));
     // The cheapest mixture has the fewest expensive switches.
     let same = [0, 1].map(|end| (1.0 - asleep[end] - awake[end]).max(0.0));
-    let kinds =
-        [(SwitchKind::SameCpu, same), (SwitchKind::OtherCpu, awake), (SwitchKind::Asleep, asleep)];
-    kinds.map(|(kind, [low, high])| (kind, Interval { low, high })).into()
+    [(SwitchKind::SameCpu, same), (SwitchKind::OtherCpu, awake), (SwitchKind::Asleep, asleep)]
+        .into()
 }
 
 impl SwitchCost {
@@ -231,15 +258,19 @@ mod tests {
             (10_000, SECOND / 2, (None, None, 0.0), Matters::Undecided, [0.01, 0.3]),
             (100_000, SECOND / 2, (None, None, 0.0), Matters::Yes, [0.1, 1.0]),
             (100, SECOND / 2, (None, None, 0.0), Matters::No, [1e-4, 3e-3]),
-            (0, 0, (none, none, 0.0), Matters::No, [0.0, 0.0]),
+            (0, SECOND / 2, (none, none, 0.0), Matters::No, [0.0, 0.0]),
+            (0, 0, (none, none, 0.0), Matters::Idle, [0.0, 0.0]),
         ] {
             let disturbed = impact(switches, cpu_ns, counted, false);
-            assert_eq!(disturbed.matters, Matters::Undecided, "{disturbed:?}");
+            let undecided = if cpu_ns == 0 { Matters::Idle } else { Matters::Undecided };
+            assert_eq!(disturbed.matters, undecided, "{disturbed:?}");
             let impact = impact(switches, cpu_ns, counted, true);
             let share = impact.share;
             let difference = (share.low - low).abs() + (share.high - high).abs();
             assert!(difference < 1e-9 || switches == 100_000 && share.low >= 0.1, "{impact:?}");
             assert_eq!(impact.matters, matters, "{impact:?}");
+            let intervals = impact.kinds.values().chain([&impact.share]);
+            assert!(intervals.into_iter().all(|ends| ends.low <= ends.high), "{impact:?}");
         }
     }
 }

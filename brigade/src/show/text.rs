@@ -13,16 +13,14 @@ use crate::judge::statistics::Interval;
 pub fn impact(impact: &Impact) -> String {
     let Impact { used, prices: Prices { run, state, costs }, kinds, share, matters } = impact;
     let Verdict { word, text, .. } = of_state(state);
-    let range = |share: &Interval| {
-        let (low, high) = (share.low.min(share.high), share.low.max(share.high));
-        match [low, high].map(small_share) {
-            [low, high] if low == high => high,
-            _ if high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
-            [low, high] => format!("{low} to {high}"),
-        }
+    let range = |share: &Interval| match [share.low, share.high].map(small_share) {
+        [low, high] if low == high => high,
+        _ if share.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
+        [low, high] => format!("{low} to {high}"),
     };
     let takes = format!("its switches take {} of its time.", range(share));
     let answer = match matters {
+        Matters::Idle => "No answer: it did nothing.".to_owned(),
         Matters::No => format!("No: {takes}"),
         Matters::Yes => format!("Yes: {takes}"),
         Matters::Undecided if !state.is_fit => format!(
@@ -41,7 +39,7 @@ pub fn impact(impact: &Impact) -> String {
         ""
     };
     // The most expensive first.
-    let shares = kinds.iter().rev().filter(|(_, share)| share.low.max(share.high) >= 0.001);
+    let shares = kinds.iter().rev().filter(|(_, share)| share.high >= 0.001);
     let share = |(kind, share): (&SwitchKind, &Interval)| {
         let cost = quantity::range(costs[kind].wall_ns, Quantity::Nanoseconds);
         format!("{} of its switches {}: {cost} each", range(share), description(kind))
@@ -56,13 +54,18 @@ pub fn impact(impact: &Impact) -> String {
 
 /// The program's activity.
 fn activity(used: &Used) -> String {
-    let Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, at_once, .. } = used;
+    let Used { wall_ns, cpu_ns, voluntary, involuntary, at_least, processes, at_once, .. } = used;
     let switches = brief((voluntary + involuntary) as f64 * 1e9 / *wall_ns as f64);
     let threads = if *at_once == 1 { "one thread" } else { &format!("{at_once} threads") };
     let at_least = if *at_least { "at least " } else { "" };
     let [wall, cpu] = [wall_ns, cpu_ns].map(|ns| duration(*ns as f64));
+    let who = match processes {
+        None | Some(..=1) => "it".to_owned(),
+        Some(2) => "it and its child".to_owned(),
+        Some(all) => format!("it and its {} descendants", all - 1),
+    };
     format!(
-        "In {wall} it used {cpu} of CPU time and made {at_least}{switches} switches per second, with \
+        "In {wall} {who} used {cpu} of CPU time and made {at_least}{switches} switches per second, with \
          at most {threads} at once."
     )
 }
