@@ -8,7 +8,7 @@ use super::page::{Block, NO_BREAK_SPACE, Table};
 use super::quantity::{figure, percent, small_share, three_digits, with_ends};
 use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
 use crate::judge::compare::{Compared, Comparison, Design, NoVerdict, Pair, Side, Verdict};
-use crate::judge::environment::by_kind;
+use crate::judge::environment::{Difference, by_kind};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::judge::state::State;
 use crate::shell::quoted;
@@ -27,7 +27,12 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         (!lines.is_empty()).then_some(Block::Paragraph(text))
     };
     let mut page: Vec<Block> = joined("Inherited unlike", &inherited, ".").into_iter().collect();
+    let kernels = of_kernels(comparison);
+    page.extend(joined("These runs differ in", &kernels, "."));
     page.push(Block::Paragraph(decides(comparison)));
+    if !kernels.is_empty() && comparison.design == Design::TwoRuns {
+        page.push(Block::Paragraph(BOOTS.to_owned()));
+    }
     page.extend(joined("different CPUs", &cpus, ""));
     let sides = SIDES.iter().zip(&comparison.sides);
     page.push(Block::Items(sides.map(|(label, described)| side(label, described)).collect()));
@@ -39,9 +44,21 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         page.push(Block::Table(table(comparison)));
         page.push(Block::Paragraph(legend(comparison)));
     }
+    let others = others.into_iter().filter(|line| !kernels.contains(line)).collect();
     let notes = [others, notes(comparison)].concat();
     page.extend((!notes.is_empty()).then_some(Block::Items(notes)));
     page
+}
+
+/// How to decide between two kernels.
+const BOOTS: &str = "One run of each kernel does not separate it from what differs from boot to boot. \
+                     Boot each five times or more and measure once per boot; each run is then one \
+                     sample: brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.";
+
+/// The facts of the kernel and of its boot that differ, one line each.
+fn of_kernels(comparison: &Comparison) -> Vec<String> {
+    let facts = comparison.environment_differences.iter();
+    facts.filter(|fact| fact.name.starts_with("kernel.")).map(Difference::line).collect()
 }
 
 /// That no case was compared, and why the first was not.
@@ -84,6 +101,8 @@ fn decides(comparison: &Comparison) -> String {
 
 /// Why nothing is decided, and what to do.
 fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
+    // Between kernels builds decide nothing.
+    let is_of_kernels = !of_kernels(comparison).is_empty();
     match reason {
         NoVerdict::Disturbed => {
             let disturbed = disturbed_sides(comparison).join("; ");
@@ -91,6 +110,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
                 Design::SideBySide => {
                     "The sides use different CPUs. Repeat it when these are idle."
                 }
+                _ if is_of_kernels => "Repeat that run on a quiet machine.",
                 _ => &format!("Repeat that run on a quiet machine, or {DIRECTLY}"),
             };
             format!("NO VERDICT: {disturbed}. {repeat}")
@@ -102,6 +122,9 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
                 1 => "1 earlier run does not show".to_owned(),
                 known => format!("{known} earlier runs of two builds do not show"),
             };
+            if is_of_kernels {
+                return format!("NO VERDICT: {known} how much runs of one build differ here.");
+            }
             let then =
                 if comparison.is_one_build { "the last two" } else { "the new build after it" };
             format!(

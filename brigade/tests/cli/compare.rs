@@ -380,6 +380,23 @@ while [ $# -gt 0 ]; do case $1 in --cpus) cpus=$2 ;; --others) others=$2 ;; esac
     }
 }
 
+/// One build under two kernels: boots are the samples, not builds.
+#[test]
+fn of_two_kernels_the_differing_facts_come_first_and_boots_decide() {
+    let bench = noisy(&["a"]);
+    let [first, second] = two_runs(&bench, "6");
+    edit(format!("{first}/environment.json"), |facts| facts["kernel.release"] = "6.1.0".into());
+    let ended = bench.ends(&["compare", &first, &second]);
+    assert!(
+        ended.stdout.starts_with("These runs differ in: kernel.release: 6.1.0 → "),
+        "{ended:?}"
+    );
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("brigade compare A1 A2 A3 A4 A5 -- B1 "), "{ended:?}");
+    assert!(!text.contains("--bin"), "{ended:?}");
+    assert_eq!(text.matches("kernel.release").count(), 1, "{ended:?}");
+}
+
 #[test]
 fn cases_that_only_one_run_measured_are_not_compared() {
     let bench = noisy(&["a", "b"]);
