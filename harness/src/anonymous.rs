@@ -99,13 +99,20 @@ pub fn text(text: &str) -> String {
     HERE.without_places(text)
 }
 
+/// A name of what is measured: plain words stay, even if somebody is called so.
+pub fn name(name: &str) -> String {
+    if name.split(' ').all(is_plain) { name.to_owned() } else { text(name) }
+}
+
 /// A command line, or one of its words: plain words stay, since they are names of programs, flags and
 /// their values.
 pub fn command(line: &str) -> String {
-    let is_plain =
-        |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,".contains(c));
     let shown = |word: &str| if is_plain(word) { word.to_owned() } else { text(&last_part(word)) };
     line.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+}
+
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,".contains(c))
 }
 
 /// The last part of a relative path, also behind `name=`; anything else as it is.
@@ -264,6 +271,12 @@ mod tests {
         ] {
             assert_eq!(here().without_places(text), text);
         }
+    }
+
+    #[test]
+    fn a_name_keeps_its_words() {
+        assert_eq!(name("thread creation"), "thread creation");
+        assert_eq!(name("<b>x</b> of /home/al/x/y"), "<b>x<[withheld]> of y");
     }
 
     #[test]

@@ -339,8 +339,8 @@ impl Record {
             *value = anonymous::text(value);
         }
         for Measurement { name, operation, .. } in &mut self.measurements {
-            *name = anonymous::command(name);
-            *operation = anonymous::command(operation);
+            *name = anonymous::name(name);
+            *operation = anonymous::name(operation);
         }
         for point in self.ledger.iter_mut().flatten() {
             point.refused = point.refused.take().map(|refused| anonymous::text(&refused));

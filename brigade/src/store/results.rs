@@ -177,6 +177,7 @@ impl Invocation {
         Self {
             command: self.command.iter().map(|word| anonymous::command(word)).collect(),
             error: self.error.map(|error| anonymous::text(&error)),
+            stderr: self.stderr.map(|lines| anonymous::text(&lines)),
             record: self.record.map(Record::anonymous),
             ..self
         }

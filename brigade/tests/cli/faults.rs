@@ -332,7 +332,7 @@ fn what_a_program_prints_is_recorded_without_host_user_and_folder() {
         RECORD.replace("error\":null", &error).replace("complete\":true", "complete\":false");
     let printing = |text: &str| format!("cat <<END\n{text}\nEND");
     for (what, script) in [
-        ("standard error", format!("echo \"{WHERE}\" >&2; exit 1")),
+        ("standard error", format!("echo \"{WHERE}\" >&2; echo \"at {WHERE}\" >&2; exit 1")),
         ("a record's error", format!("{}\nexit 1", printing(&incomplete))),
         ("a record's parameter", printing(&path)),
         ("no record", printing(WHERE)),
@@ -348,7 +348,8 @@ fn what_a_program_prints_is_recorded_without_host_user_and_folder() {
 #[test]
 fn what_a_guest_or_a_tool_prints_is_recorded_without_host_user_and_folder() {
     let printing = |text: &str| format!("cat <<END\n{text}\nEND");
-    let laps = "{\"schema_version\":\"1.0\",\"form\":\"laps\",\"program\":\"a\",\"tasks\":1,MORE\
+    let laps = "{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"a\",\
+                \"kind\":\"goroutine\",\"tasks\":1,MORE\
                 \"measurements\":[{\"name\":\"create\",\"operation\":\"hop\",\"operations\":1,\
                 \"laps_ns\":[7]}]}";
     let marks = "echo measuring; read -r line; echo measured; read -r line";
@@ -360,7 +361,9 @@ fn what_a_guest_or_a_tool_prints_is_recorded_without_host_user_and_folder() {
         ("a guest's parameter", with(&format!("\"parameters\":{{\"x\":\"{WHERE}\"}},"))),
     ] {
         let bench = Bench::new(&["a"], &script);
-        let manifest = bench.manifest().replace("path = 'a'", "path = 'a', form = 'laps'");
+        let manifest = bench
+            .manifest()
+            .replace("path = 'a'", "path = 'a', form = 'laps', tasks = 'goroutine'");
         let _ = Ended::from(bench.brigade_with(&manifest, &["run", "--rounds", "1"]));
         check_anonymous(what, &bench, "secret.py");
     }
