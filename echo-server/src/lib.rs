@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use clap::value_parser;
-use harness::counters::Counters;
+use harness::counters::{Counters, counts_switches};
 use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
 use harness::limits::{self, Need, Resource};
@@ -324,20 +324,20 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id().cast_signed()))
 }
 
-/// How long a server may take to end after a failure, to report it.
+/// How long a server may take to end after a failure, to report it, and otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Waits for the server's end. Kills it, with all that it has started, if it does not end by itself.
 fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
     let patience = match (was_served, is_guest) {
-        (false, _) => Some(PATIENCE),
+        (false, _) => PATIENCE,
         // A command may serve for ever.
-        (true, true) => Some(Duration::ZERO),
-        (true, false) => None,
+        (true, true) => Duration::ZERO,
+        (true, false) => LONGEST_END,
     };
     let begun = Instant::now();
-    let is_enough =
-        || bench.is_interrupted() || patience.is_some_and(|patience| begun.elapsed() >= patience);
+    let is_enough = || bench.is_interrupted() || begun.elapsed() >= patience;
     let has_ended = has_ended(child, is_enough).context("waiting for the server")?;
     if !has_ended {
         kill_family(child);
@@ -354,7 +354,7 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
 
 /// Runs all rounds.
 fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> anyhow::Result<()> {
-    clock::be_punctual()?;
+    clock::be_punctual();
     let (_, busy) = flags.use_of(bench.tasks() as u32)?;
     for round in bench.rounds(flags.rate) {
         let (used, begun_ns, waited) = (Counters::own(), clock::now(), waits.load(Relaxed));
@@ -386,8 +386,9 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
     let empty_polls = load.empty_looks as f64 / load.looks as f64;
     let is_closed = flags.rate.is_none();
     let is_limit = load.polls && is_closed && empty_polls >= WAITED;
+    let counts = counts_switches();
     let expected = match flags.kind {
-        _ if flags.server.is_some() => None,
+        _ if flags.server.is_some() || !counts => None,
         Kind::Thread | Kind::Process if is_closed && flags.channel == Channel::Tcp => Some(1.0),
         Kind::Epoll | Kind::IoUring | Kind::TokioCurrentThread if is_limit => Some(0.0),
         _ => None,
@@ -398,7 +399,7 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         polls_per_request: load.looks as f64 / number,
         empty_polls: load.polls.then_some(empty_polls),
         capacity_per_second: is_limit.then_some(number * 1e9 / wall),
-        server_switches_per_request: server.switches() as f64 / number,
+        server_switches_per_request: counts.then(|| server.switches() as f64 / number),
         expected_server_switches_per_request: expected,
         server_waits_per_request: (waited > 0).then_some(waited as f64 / number),
     });

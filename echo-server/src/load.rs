@@ -34,6 +34,9 @@ const TIMER: u64 = u64::MAX;
 /// How often to look whether a connection that does not open should be given up.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long the set-up may take: less than a case of the runner.
+const LONGEST_SET_UP: Duration = Duration::from_secs(50);
+
 /// Where the server listens, and how it learns which connections are the load's.
 pub struct Route {
     pub channel: Channel,
@@ -56,6 +59,8 @@ struct Connection {
 /// All connections, and how they are used.
 pub struct Load {
     route: Route,
+    /// When its set-up began.
+    begun_ns: u64,
     connections: Vec<Connection>,
     epoll: OwnedFd,
     silence: Silence,
@@ -85,6 +90,7 @@ impl Load {
             .context("watching the timer")?;
         Ok(Self {
             route,
+            begun_ns: clock::now(),
             connections: Vec::new(),
             epoll,
             silence,
@@ -146,6 +152,8 @@ impl Load {
         if self.silence.is_interrupted() {
             return Ok(());
         }
+        let passed = Duration::from_nanos(clock::now().saturating_sub(self.begun_ns));
+        in_time(self.connections.len(), passed)?;
         self.send(number)?;
         while self.receive(None)? == 0 && !self.silence.is_interrupted() {}
         Ok(())
@@ -291,6 +299,17 @@ impl Load {
     }
 }
 
+/// Checks that the set-up of connections, of which so many are open, does not take too long.
+fn in_time(open: usize, passed: Duration) -> anyhow::Result<()> {
+    ensure!(
+        passed <= LONGEST_SET_UP,
+        "the set-up took longer than {} s, with {open} connections open: use fewer --tasks, or end \
+         the other programs that run here",
+        LONGEST_SET_UP.as_secs()
+    );
+    Ok(())
+}
+
 /// Writes the message of a connection's request: no two are equal, up to the length. Those with
 /// which connections are set up, of number 0, begin with 0, and only those.
 #[inline]
@@ -301,4 +320,17 @@ fn fill(message: &mut [u8], connection: usize, request: u32) {
         part.copy_from_slice(&word[..part.len()]);
     }
     message[0] = if request == 0 { 0 } else { message[0] | 1 };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_up_has_a_bound_which_the_error_names() {
+        assert!(in_time(8000, LONGEST_SET_UP).is_ok());
+        let late = LONGEST_SET_UP + Duration::from_nanos(1);
+        let error = in_time(5012, late).expect_err("too late").to_string();
+        assert!(["50 s", "5012", "--tasks"].iter().all(|word| error.contains(word)), "{error}");
+    }
 }

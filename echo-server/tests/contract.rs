@@ -73,7 +73,8 @@ fn every_kind_serves_every_request() {
 fn a_thread_switches_once_a_request_and_a_loop_less() {
     let switches = |kind: &str| {
         let flags = ["--placement=same-cpu", "--iters=40", "--tasks=50", "--kind", kind];
-        PROGRAM.record(&flags).serving.expect("a server").server_switches_per_request
+        let serving = PROGRAM.record(&flags).serving.expect("a server");
+        serving.server_switches_per_request.expect("the kernel counts them")
     };
     // Threads that others preempt switch more often.
     let (thread, epoll) = (switches("thread"), switches("epoll"));

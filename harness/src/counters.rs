@@ -1,7 +1,7 @@
 //! CPU time and context switches, counted by the kernel, of this process or another.
 
-use std::process;
 use std::time::Duration;
+use std::{process, thread};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -95,6 +95,16 @@ impl Counters {
             voluntary: combine(self.voluntary, other.voluntary),
             involuntary: combine(self.involuntary, other.involuntary),
         }
+    }
+}
+
+/// Whether this kernel counts switches: a sandbox may count none. Blocks for a moment if this process
+/// has made none so far.
+pub fn counts_switches() -> bool {
+    let has_some = || Counters::own().switches() > 0;
+    has_some() || {
+        thread::sleep(Duration::from_millis(1));
+        has_some()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{env, fs, ptr, thread};
 
 use libc::{c_int, c_long};
 use nix::errno::Errno;
-use nix::sys::prctl::get_timerslack;
+use nix::sys::prctl::{get_timerslack, set_timerslack};
 use nix::sys::signal::Signal;
 use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
 
@@ -142,7 +142,11 @@ pub fn facts(child: Option<u32>) -> Facts {
     let mut set = |name: &str, value: Option<String>| {
         facts.extend(value.map(|value| (name.to_owned(), value)));
     };
-    set("scheduling.timer_slack_ns", get_timerslack().ok().map(|ns| ns.to_string()));
+    let slack_ns = get_timerslack().ok();
+    set("scheduling.timer_slack_ns", slack_ns.map(|ns| ns.to_string()));
+    // The value that it has changes nothing; in some sandboxes none can be set.
+    let is_fixed = set_timerslack(slack_ns.unwrap_or(0).unsigned_abs().into()).is_err();
+    set("scheduling.timer_slack_fixed", is_fixed.then(|| "yes".to_owned()));
     // With one, it shares its core only with tasks that have the same one.
     let cookie = core_scheduling_cookie(gettid(), CoreSchedulingScope::Thread).unwrap_or(0);
     set("scheduling.core_cookie", (cookie != 0).then(|| "set".to_owned()));

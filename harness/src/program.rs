@@ -357,7 +357,7 @@ impl Session {
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
             measurements: measurements.collect(),
             cpu: used.map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
-            switches: used.map(|(span, operations)| {
+            switches: used.and_then(|(span, operations)| {
                 span.switches(operations, findings.expected_switches, crossings)
             }),
             system_calls_per_operation: findings.system_calls,

@@ -94,8 +94,8 @@ pub struct Serving {
     pub empty_polls: Option<f64>,
     /// Requests per second, if the load waited for the server; otherwise `null`.
     pub capacity_per_second: Option<f64>,
-    /// Context switches of the server alone.
-    pub server_switches_per_request: f64,
+    /// Context switches of the server alone; `null` if this kernel counts none.
+    pub server_switches_per_request: Option<f64>,
     /// The program's claim; `null` without one.
     pub expected_server_switches_per_request: Option<f64>,
     /// How often the server's one thread waited for any of its connections; `null` if not counted.

@@ -44,6 +44,8 @@ pub fn summary(record: &Record) -> String {
         if let Some(share) = switches.cross_cpu_share {
             text += &format!("hops between CPUs: {:.1} %\n", share * 100.0);
         }
+    } else if record.cpu.is_some() {
+        text += &format!("switches per {operation}: unknown, this kernel does not count them\n");
     }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
@@ -62,6 +64,8 @@ fn serving_lines(serving: &Serving, record: &Record) -> String {
     let claimed = claimed.map(|count| format!(" ({count} expected)")).unwrap_or_default();
     let waits = serving.server_waits_per_request.map(|waits| format!(", {waits:.3} waits"));
     let waits = waits.unwrap_or_default();
+    let switches = serving.server_switches_per_request;
+    let switches = switches.map_or("unknown".to_owned(), |count| format!("{count:.3}"));
     let capacity = match (serving.capacity_per_second, serving.empty_polls) {
         (Some(capacity), _) => format!("requests per second at most: {capacity:.0}\n"),
         (None, Some(_)) => "requests per second at most: unknown, the load was busy\n".to_owned(),
@@ -71,10 +75,9 @@ fn serving_lines(serving: &Serving, record: &Record) -> String {
         (None, None) => String::new(),
     };
     format!(
-        "server {:.0} % busy, {:.3} switches per request{claimed}{waits}; load {:.0} % busy, {polls}\n\
-         {capacity}",
+        "server {:.0} % busy, {switches} switches per request{claimed}{waits}; load {:.0} % busy, \
+         {polls}\n{capacity}",
         percent(serving.server_busy),
-        serving.server_switches_per_request,
         percent(serving.load_busy),
     )
 }

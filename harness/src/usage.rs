@@ -6,7 +6,7 @@
 //! they wait, so that counting costs them nothing.
 
 use crate::clock;
-use crate::counters::Counters;
+use crate::counters::{Counters, counts_switches};
 use crate::record::{CpuTime, CpuUse, Interference, Switches, Waiting};
 use crate::system_files::SystemFiles;
 use crate::system_load::{CpuCounts, SystemLoad, Threads};
@@ -93,18 +93,19 @@ impl Span {
         }
     }
 
-    /// Switches per operation, with the claimed number and the share of hops between CPUs.
+    /// Switches per operation, with the claimed number and the share of hops between CPUs; `None` if
+    /// this kernel counts none.
     pub fn switches(
         &self,
         operations: f64,
         expected_per_operation: Option<f64>,
         cross_cpu_share: Option<f64>,
-    ) -> Switches {
-        Switches {
+    ) -> Option<Switches> {
+        counts_switches().then(|| Switches {
             voluntary_per_operation: self.used.voluntary as f64 / operations,
             involuntary_per_operation: self.used.involuntary as f64 / operations,
             expected_per_operation,
             cross_cpu_share,
-        }
+        })
     }
 }

@@ -141,7 +141,7 @@ impl<B: Bell> Conductor<B> {
     async fn wake(&self, mut member: Member<Tally>) -> anyhow::Result<()> {
         let mut end = Some(EndOfCalls(&self.calls));
         self.bench.placement().pin(0)?;
-        clock::be_punctual()?;
+        clock::be_punctual();
         let mut memory = Some(Lateness::new("wake-up"));
         while let (Some(round), Some(mut late)) = (member.next().await, memory.take()) {
             let called_late = late.kept.called_late.insert(0);

@@ -1,5 +1,6 @@
 //! `brigade check`: runs every case for a few iterations and verifies its record.
 
+use harness::counters::counts_switches;
 use harness::record::{Record, Switches};
 use harness::terminal;
 
@@ -46,6 +47,9 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
         };
         *count += 1;
         print(&case.name, text)?;
+    }
+    if passed > 0 && !counts_switches() {
+        output::print("this kernel does not count switches: no claim about them was checked\n")?;
     }
     output::print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"))?;
     Ok(if session.signals.stops() > 0 {

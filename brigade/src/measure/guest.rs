@@ -304,7 +304,7 @@ impl Laps {
             cpu: span.map(|span| span.cpu(operations, None)),
             schedule: self.schedule,
             waiting: span.map(|span| span.waiting(operations)),
-            switches: span.map(|span| span.switches(operations, expected, None)),
+            switches: span.and_then(|span| span.switches(operations, expected, None)),
             interference: span.map(|span| span.interference).unwrap_or_default(),
             measurements,
             ledger: self.ledger,

@@ -144,7 +144,7 @@ fn verify_amounts(record: &Record) -> anyhow::Result<()> {
         ("interrupts", waiting.and_then(|of| of.reschedules_per_operation)),
         ("interrupts", waiting.and_then(|of| of.calls_per_operation)),
         ("polls", serving.map(|of| of.polls_per_request)),
-        ("switches", serving.map(|of| of.server_switches_per_request)),
+        ("switches", serving.and_then(|of| of.server_switches_per_request)),
         ("waits", serving.and_then(|of| of.server_waits_per_request)),
         ("CPU time", serving.map(|of| of.server_busy)),
         ("CPU time", serving.map(|of| of.load_busy)),
