@@ -367,6 +367,24 @@ fn cases_of_a_program_that_cannot_be_built_are_skipped_with_the_reason() {
     }
 }
 
+/// CONTRIBUTING promises it.
+#[test]
+fn every_fault_has_its_tests() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
+    let faults = text.split("\n## Faults\n").nth(1).expect("its last section");
+    let rows: Vec<&str> = faults.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 30, "{} faults", rows.len());
+    for row in rows {
+        let tests = row.trim_end_matches(" |").rsplit('|').next().unwrap_or_default();
+        let files: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        assert!(!files.is_empty(), "no test: {row}");
+        for file in files {
+            let places = [root().join(file), root().join("brigade/tests/cli").join(file)];
+            assert!(places.iter().any(|path| path.exists()), "{file} does not exist: {row}");
+        }
+    }
+}
+
 #[test]
 fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
     let git = contract::command("git").current_dir(root()).args(["ls-files", "README.md"]).output();
