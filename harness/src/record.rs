@@ -361,7 +361,8 @@ impl Record {
 
 fn make_anonymous(parameter: &mut Value) {
     match parameter {
-        Value::String(text) => *text = anonymous::command(text),
+        // Of text that is no command line, all words are filtered.
+        Value::String(text) => *text = anonymous::name(&anonymous::command(text)),
         Value::Array(values) => values.iter_mut().for_each(make_anonymous),
         Value::Object(fields) => fields.values_mut().for_each(make_anonymous),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -231,7 +231,9 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         }
     };
     found.with_context(|| {
-        let cases = manifest.impact.values().flatten().map(String::as_str);
+        let mut cases: Vec<&str> = manifest.impact.values().flatten().map(String::as_str).collect();
+        // One kind of switch may use the cases of another.
+        cases.dedup();
         let run = ["brigade", "run"].into_iter();
         format!("measure what a switch costs here first: {}", quoted(run.chain(cases)))
     })

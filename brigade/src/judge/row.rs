@@ -196,7 +196,7 @@ impl Row {
         case.sleeps = median_of(&used, |record| Some(record.switches?.voluntary_per_operation));
         case.waits = median_of(&used, |record| record.serving?.server_waits_per_request);
         case.server_switches =
-            median_of(&used, |record| Some(record.serving?.server_switches_per_request));
+            median_of(&used, |record| record.serving?.server_switches_per_request);
         case.work_ns = median_of(&used, work_ns);
         case.parts = Parts::of(&used);
         if case.operation == "process" {

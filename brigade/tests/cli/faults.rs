@@ -510,7 +510,7 @@ fn a_long_argument_is_not_echoed_whole() {
     for words in [&["run", &*long][..], &["report", &long], &["thread-brigade", "--tasks", &long]] {
         let mut command = bench.brigade(words);
         if words[0] == "thread-brigade" {
-            command = std::process::Command::new(env!("CARGO_BIN_EXE_brigade"));
+            command = contract::command(env!("CARGO_BIN_EXE_brigade"));
             command.args(words);
         }
         let ended = Ended::from(command);

@@ -24,13 +24,14 @@ fn measured() -> Bench {
     bench
 }
 
-/// Makes a copy of a run, in which this file has 20 GiB.
+/// Makes a copy of a run as an earlier one, in which this file has 20 GiB.
 fn plant_huge(run: &Path, name: &str, file: &str) {
     let folder = run.with_file_name(name);
     fs::create_dir(&folder).unwrap();
     for entry in fs::read_dir(run).unwrap().map(Result::unwrap) {
         fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
     }
+    edit(folder.join("run.json"), |run| run["started_at"] = "2020-01-01T00:00:00.000Z".into());
     File::options().write(true).open(folder.join(file)).unwrap().set_len(20 << 30).unwrap();
 }
 
