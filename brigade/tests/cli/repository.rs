@@ -400,7 +400,7 @@ fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let pictures = ["time-of-one-operation-by-tasks", "ratio-of-times-by-work"];
     let pictures = pictures.map(|name| format!("docs/serve-{name}.svg"));
-    let documents = ["README.md", "docs/RESULTS.md"].map(str::to_owned);
+    let documents = ["README.md", "docs/RESULTS.md", "docs/poster.svg"].map(str::to_owned);
     for file in documents.iter().chain(&pictures) {
         let [old, new] = [root(), folder.path()].map(|path| fs::read_to_string(path.join(file)));
         assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
