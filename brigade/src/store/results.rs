@@ -403,7 +403,7 @@ impl Folder {
         self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
-    /// Writes a file as [`write`] does.
+    /// Writes a file as [`write()`] does.
     ///
     /// # Errors
     /// If it cannot be written.
