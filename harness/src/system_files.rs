@@ -134,7 +134,7 @@ pub(crate) fn system_constant(which: SysconfVar) -> u64 {
     value.unsigned_abs()
 }
 
-/// `text` without its line end, [anonymous](crate::anonymous), in printable ASCII only and bounded, so
+/// `text` without its line end, anonymous (see [`crate::anonymous`]), in printable ASCII only and bounded, so
 /// that a machine's description cannot fill or garble a results folder.
 pub fn recordable(text: &str) -> String {
     anonymous::text(text.trim())

@@ -20,7 +20,7 @@ pub fn line(text: &str) -> String {
 /// The longest message, in characters.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// A message in one line, as [`line`] makes it. The middle of a long one is left out: it may quote
+/// A message in one line, as [`line()`] makes it. The middle of a long one is left out: it may quote
 /// an argument of any length, but names what is wrong at its ends.
 pub fn message(text: &str) -> String {
     let count = text.chars().count();
