@@ -1,8 +1,8 @@
 //! The limits of this machine, and their current use. What cannot be read is unknown: it refuses
 //! nothing, but may still apply.
 //!
-//! A new limit is a row in [`in_force`], and a [`Resource`] if it counts something new: nothing
-//! outside this file.
+//! A new limit is a row in [`in_force`]: nothing outside this file. If it counts something new, that is
+//! a [`Resource`], and the rows of [`super::Kind`] say how much of it a task needs.
 
 use std::ptr;
 
