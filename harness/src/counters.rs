@@ -1,5 +1,6 @@
 //! CPU time and context switches, counted by the kernel, of this process or another.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 use std::{process, thread};
 
@@ -98,14 +99,15 @@ impl Counters {
     }
 }
 
-/// Whether this kernel counts switches: a sandbox may count none. Blocks for a moment if this process
-/// has made none so far.
+/// Whether this kernel counts the switches of a thread that sleeps: gVisor counts only yields. The
+/// first call blocks for a moment.
 pub fn counts_switches() -> bool {
-    let has_some = || Counters::own().switches() > 0;
-    has_some() || {
+    static COUNTS: LazyLock<bool> = LazyLock::new(|| {
+        let before = Counters::own().voluntary;
         thread::sleep(Duration::from_millis(1));
-        has_some()
-    }
+        Counters::own().voluntary > before
+    });
+    *COUNTS
 }
 
 /// How often to look for threads that started while others were attached to.

@@ -41,7 +41,8 @@ fn facts_from(files: &SystemFiles, loopback: Option<&[u8]>) -> Facts {
     let attribute = |kind| attribute(loopback?, kind);
     let mtu =
         attribute(libc::IFLA_MTU).and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?)));
-    set("loopback_mtu", mtu.map(|mtu| mtu.to_string()));
+    // A sandbox that does not know it reports 0.
+    set("loopback_mtu", mtu.filter(|mtu| *mtu > 0).map(|mtu| mtu.to_string()));
     let qdisc = attribute(libc::IFLA_QDISC).map(|text| recordable(&String::from_utf8_lossy(text)));
     set("loopback_qdisc", qdisc.filter(|name| !name.is_empty()));
     set("loopback_receive_cpus", receiving_cpus(files));
