@@ -4,7 +4,7 @@ use std::fs;
 
 use harness::record::{Ending, Record};
 use harness::system_files;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::Program;
@@ -60,6 +60,16 @@ pub fn check_interruption(run: Invocation, threads: usize) {
     running.signal(Signal::SIGINT);
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{ended:?}");
+}
+
+/// A lap that never ends, since a task was stopped, is left soon after the first signal.
+pub fn a_lap_that_never_ends_is_left_after_one_signal(program: &Program) {
+    let running = measuring(program);
+    let [stopped] = children(running.pid())[..] else { panic!("one child") };
+    kill(Pid::from_raw(stopped), Signal::SIGSTOP).expect("the child is ours");
+    running.signal(Signal::SIGINT);
+    assert_eq!(running.end().code, Some(130));
+    eventually("the stopped task has ended", || kill(Pid::from_raw(stopped), None).is_err());
 }
 
 /// Such a run ends as planned.

@@ -20,8 +20,9 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgMatches, Args, Command};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::consts::{SIGALRM, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
+use signal_hook::low_level;
 
 use crate::bench::Bench;
 use crate::failure::{self, UsageError};
@@ -149,20 +150,30 @@ struct Session {
     histogram: Option<File>,
 }
 
-/// Sets a flag on the first SIGINT or SIGTERM and ends the process on the
-/// second, in case a lap never ends. A limit on CPU time sets two flags; at one on the size of
-/// files, writing fails.
+/// How long an interrupted lap may take to end, in seconds: its tasks may be many, or stopped.
+const LONGEST_INTERRUPTED: u32 = 20;
+
+/// Sets a flag on the first SIGINT or SIGTERM, and ends the process on the second, or
+/// [`LONGEST_INTERRUPTED`] later, in case a lap never ends. A limit on CPU time sets two flags; at
+/// one on the size of files, writing fails.
 fn watch_signals() -> io::Result<[Arc<AtomicBool>; 2]> {
     let [interrupted, out_of_time] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     for flag in [&interrupted, &out_of_time] {
         register(SIGXCPU, Arc::clone(flag))?;
     }
     register(SIGXFSZ, Arc::default())?;
+    let code = failure::INTERRUPTED.into();
     for signal in [SIGINT, SIGTERM] {
-        let (code, flag) = (failure::INTERRUPTED.into(), Arc::clone(&interrupted));
-        register_conditional_shutdown(signal, code, flag)?;
+        register_conditional_shutdown(signal, code, Arc::clone(&interrupted))?;
         register(signal, Arc::clone(&interrupted))?;
+        let set_alarm = || {
+            // SAFETY: it has no effect on memory.
+            unsafe { libc::alarm(LONGEST_INTERRUPTED) };
+        };
+        // SAFETY: a handler of signals may call alarm(2).
+        unsafe { low_level::register(signal, set_alarm) }?;
     }
+    register_conditional_shutdown(SIGALRM, code, Arc::clone(&interrupted))?;
     Ok([interrupted, out_of_time])
 }
 

@@ -121,6 +121,12 @@ fn neither_process_outlives_the_other() {
 }
 
 #[test]
+fn one_signal_ends_a_run_whose_child_was_stopped() {
+    let flags = &["--kind=process", "--via=pipe", "--placement=same-cpu"];
+    contract::ending::a_lap_that_never_ends_is_left_after_one_signal(&Program { flags, ..PROGRAM });
+}
+
+#[test]
 fn flags_that_contradict_one_another_are_usage_errors() {
     PROGRAM.refuses(&["--via=spin", "--placement=same-cpu"], &["--via spin"]);
     if has_two_cpus() {
