@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 pub use harness::program::{print, print_coloured};
@@ -13,8 +14,7 @@ use harness::terminal;
 use serde::Serialize;
 use terminal_size::{Height, terminal_size_of};
 
-use crate::store::neighbours::Neighbours;
-use crate::store::results::{self, SavedRun};
+use crate::store::results;
 use crate::store::warnings::Warnings;
 
 /// Whether to print a screen in colour: on a terminal, unless NO_COLOR is set.
@@ -33,12 +33,21 @@ fn is_dumb() -> bool {
 pub struct Live {
     /// The lines on the terminal.
     lines: usize,
+    /// When they were drawn, and how long that took.
+    drawn: Option<(Instant, Duration)>,
 }
 
+/// Drawing takes at most one part in so many of the time: a long run has more to work out.
+const TIMES_BETWEEN: u32 = 50;
+
 impl Live {
-    /// Draws `text` over what was drawn before, cut to the terminal.
+    /// Draws `text` over what was drawn before, cut to the terminal, unless that was only just.
     pub fn draw(&mut self, text: impl FnOnce() -> String) {
         let Some(most) = lines_of_terminal() else { return };
+        if self.drawn.is_some_and(|(ended, took)| ended.elapsed() < TIMES_BETWEEN * took) {
+            return;
+        }
+        let began = Instant::now();
         let text = text();
         // Erased before it is written: after a line of 80 columns the cursor is still in the last.
         let lines: Vec<String> =
@@ -47,6 +56,7 @@ impl Live {
         self.lines = lines.len();
         // Without wrapping, so that each line takes one.
         show(&format!("{above}\x1b[?7l{}\x1b[J\x1b[?7h", lines.concat()));
+        self.drawn = Some((Instant::now(), began.elapsed()));
     }
 
     /// Says on a terminal without a screen what takes a while.
@@ -110,39 +120,11 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     written().with_context(|| format!("writing {}", path.display()))
 }
 
-/// Reads a saved run. Warns of what cannot be used.
-///
-/// # Errors
-/// If `path` contains no run.
-pub fn read(path: &Path) -> anyhow::Result<SavedRun> {
-    let saved = SavedRun::read(path)?;
-    warn_of(path, &saved.warnings);
-    Ok(saved)
-}
-
 /// Warns of what cannot be used of the run in this folder.
 pub fn warn_of(path: &Path, warnings: &Warnings) {
     for warning in warnings.lines() {
         warn(&format!("{}: {warning}", path.display()));
     }
-}
-
-/// The runs in a folder such as `results/`. Warns of those that cannot be read, once.
-pub fn neighbours(parent: &Path) -> Neighbours {
-    let neighbours = Neighbours::of(parent);
-    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
-    neighbours
-}
-
-/// Reads the runs of the same build on the same machine as the one in `folder`, next to it, that began
-/// before `before`. Warns of those that cannot be read, once.
-pub fn alike<T>(folder: &Path, before: &str, read: impl FnMut(&Path, SavedRun) -> T) -> Vec<T> {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let Some(parent) = folder.parent() else { return Vec::new() };
-    let mut neighbours = Neighbours::of(parent);
-    let alike = neighbours.alike(&folder, before, read);
-    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
-    alike
 }
 
 /// The name of a run: that of its folder.
@@ -151,7 +133,7 @@ pub fn name_of(folder: &Path) -> String {
 }
 
 /// Warns of what a command may come across several times.
-fn warn_once(message: &str) {
+pub fn warn_once(message: &str) {
     static GIVEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let is_new = GIVEN.lock().is_ok_and(|mut given| given.insert(message.to_owned()));
     if is_new {
@@ -186,6 +168,8 @@ mod tests {
         if std::env::var_os(DRAWS).is_some() {
             let mut live = Live::default();
             live.draw(|| text(60, 'a'));
+            live.draw(|| text(20, 'c'));
+            live.drawn = None;
             live.draw(|| text(10, 'b') + "end\n");
             // Until the terminal closes.
             let _ = io::stdin().read(&mut [0]);
@@ -218,7 +202,8 @@ mod tests {
             tmux(&["kill-server"]);
             let expected = text(10, 'b') + "end";
             assert!(shown.contains(&expected), "{columns}×{rows}:\n{shown}");
-            assert!(!shown.contains('a'), "{columns}×{rows}:\n{shown}");
+            // The second was drawn too soon after the first.
+            assert!(!shown.contains(['a', 'c']), "{columns}×{rows}:\n{shown}");
         }
     }
 }
