@@ -15,6 +15,8 @@
 
 mod bounds;
 mod commands;
+#[cfg(test)]
+mod damage;
 mod exit;
 #[cfg(test)]
 mod fixtures;

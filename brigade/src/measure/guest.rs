@@ -439,7 +439,7 @@ mod tests {
     proptest! {
         /// No output makes the reader fail in any way but a reason.
         #[test]
-        fn any_output_becomes_a_record_or_a_reason(
+        fn damaged_output_becomes_a_record_or_a_reason(
             output in prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..400),
                 "(measuring\n|measured\n|\\{\n?|\\}|\"tasks\":-?[0-9]{1,30},?|\\PC{0,9}){0,9}"
@@ -459,7 +459,7 @@ mod tests {
         }
 
         #[test]
-        fn any_laps_become_a_sound_record_or_none(
+        fn damaged_laps_become_a_sound_record_or_none(
             laps in prop::collection::vec(0..=LONGEST_LAP_NS + 1, 0..9),
             (tasks, operations) in (any::<u64>(), any::<u64>()),
         ) {

@@ -54,7 +54,8 @@ fn sources(name: &str) -> Sources {
 
 /// The code of the modules that are not tests, without comments and the tests at their ends.
 fn without_tests(texts: Sources) -> Sources {
-    let is_test = |module: &str| module.ends_with("tests") || module == "fixtures";
+    let is_test =
+        |module: &str| module.ends_with("tests") || ["damage", "fixtures"].contains(&module);
     let code = |text: &str| {
         let until_tests = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let lines = until_tests.lines().map(|line| line.split("//").next().unwrap_or_default());
