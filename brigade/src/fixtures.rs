@@ -1,16 +1,17 @@
 //! Fixed invocations, and a fixed run with its report, for tests.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use harness::TaskKind;
 use harness::record::{CpuTime, Interference, Measurement, Record, Switches};
 
 use crate::judge::report::{Report, RunData, RunProgress, report as report_of};
+use crate::judge::run::Run;
 use crate::manifest::Manifest;
 use crate::store::results::{
     Environment, Invocation, Outcome, RunDescription, SCHEMA_VERSION, SavedRun, Skipped,
 };
-use crate::store::warnings::Warnings;
 
 /// Operations in one sample.
 const OPERATIONS: u64 = 10;
@@ -191,8 +192,35 @@ fn rounds(case: &str, like: Sample, offset: usize) -> Vec<Invocation> {
     (1..).zip(factors).map(|(round, by)| sample(by).in_round(case, round)).collect()
 }
 
+/// A run with its invocations.
+#[derive(Clone)]
+pub struct WholeRun {
+    pub description: RunDescription,
+    pub environment: Environment,
+    pub invocations: Vec<Invocation>,
+}
+
+impl WholeRun {
+    /// The run as its report needs it.
+    pub fn judged(&self) -> Run {
+        let mut run = Run::new(self.description.clone(), self.environment.clone());
+        for invocation in &self.invocations {
+            run.add(invocation);
+        }
+        run
+    }
+}
+
+/// The run in this folder, whole.
+pub fn read(folder: &Path) -> WholeRun {
+    let mut invocations = Vec::new();
+    let read = SavedRun::read(folder, |one| invocations.push(one)).expect("a run");
+    let SavedRun { description, environment, .. } = read;
+    WholeRun { description, environment, invocations }
+}
+
 /// A run of all cases, in which one failed and one was interrupted.
-pub fn run() -> SavedRun {
+pub fn run() -> WholeRun {
     let mut environment = Environment::default();
     for (name, value) in [
         ("processor.cache.l2", "512 KiB"),
@@ -213,7 +241,7 @@ pub fn run() -> SavedRun {
         record.measurements.push(measurement("join", "join", record.iterations, 800.0));
     }
     let invocations = [rounds(cases[0], pinned, 0), rounds(cases[1], spread, 1), tasks, create];
-    SavedRun {
+    WholeRun {
         description: RunDescription {
             schema_version: SCHEMA_VERSION.to_owned(),
             brigade_version: "1.0.0".to_owned(),
@@ -227,14 +255,14 @@ pub fn run() -> SavedRun {
         },
         environment,
         invocations: invocations.concat(),
-        warnings: Warnings::default(),
     }
 }
 
 /// The report of a run.
-pub fn report_with(saved: &SavedRun) -> Report {
+pub fn report_with(saved: &WholeRun) -> Report {
     let progress = RunProgress { ended: 49, rounds: 12, is_complete: true, ..Default::default() };
-    report_of(&manifest(), &RunData { name: "run-1".to_owned(), saved, progress, alike: &[] })
+    let (name, run) = ("run-1".to_owned(), &mut saved.judged());
+    report_of(&manifest(), RunData { name, run, progress, alike: &[] })
 }
 
 /// The report of the fixed run.

@@ -43,6 +43,7 @@ struct Tries {
 }
 
 /// The progress of a run, or of both sides of a comparison.
+#[derive(Clone)]
 pub struct Schedule {
     /// The number of rounds; `None` for as many as there is time for.
     rounds: Option<u32>,
@@ -56,6 +57,10 @@ pub struct Schedule {
     round: u32,
     tries: BTreeMap<(u32, usize), Tries>,
     sides: usize,
+    /// The rounds in which each place was done.
+    done: Vec<u32>,
+    /// Invocations that were not interrupted.
+    count: usize,
     /// Failures of each place, as far as they count.
     failures: Vec<u32>,
     /// The places that have measured.
@@ -80,9 +85,8 @@ impl Schedule {
     }
 
     /// The schedule of a run that is resumed: a limit that refused a case may have been raised.
-    pub fn resumed(run: &RunDescription, invocations: &[Invocation]) -> Self {
-        let schedule = Self::of(run, invocations);
-        Self { failures: vec![0; schedule.failures.len()], ..schedule }
+    pub fn resumed(self) -> Self {
+        Self { failures: vec![0; self.failures.len()], ..self }
     }
 
     /// The schedule of a comparison. The sides of a case are partners: of two rounds the order of
@@ -109,6 +113,8 @@ impl Schedule {
             round: 0,
             tries: BTreeMap::new(),
             sides,
+            done: vec![0; cases * sides],
+            count: 0,
             failures: vec![0; cases * sides],
             measured: BTreeSet::new(),
             given_up: BTreeSet::new(),
@@ -122,7 +128,11 @@ impl Schedule {
         let place = side * self.cases + case;
         let tries = self.tries.entry((invocation.round, place)).or_default();
         tries.count += 1;
-        tries.is_done |= !invocation.interrupted;
+        if !invocation.interrupted {
+            self.count += 1;
+            self.done[place] += u32::from(!tries.is_done);
+            tries.is_done = true;
+        }
         self.failures[place] = self.failures_after(place, invocation);
         if invocation.outcome == Outcome::Measured {
             self.measured.insert(place);
@@ -194,12 +204,29 @@ impl Schedule {
         }
     }
 
+    /// The invocations that were not interrupted.
+    pub fn ended(&self) -> usize {
+        self.count
+    }
+
+    /// The rounds that ran every case but those that it has given up.
+    pub fn rounds(&self) -> u32 {
+        (0..self.sides).map(|side| self.rounds_of_side(side)).min().unwrap_or(0)
+    }
+
+    /// The rounds of one side that ran every case but those that it has given up.
+    pub fn rounds_of_side(&self, side: usize) -> u32 {
+        let done = self.done[side * self.cases..][..self.cases].iter().enumerate();
+        let tried = done.filter(|(case, _)| !self.has_given_up(*case));
+        tried.map(|(_, done)| *done).min().unwrap_or(0)
+    }
+
     /// The share of the run that is done.
     pub fn share(&self) -> f64 {
-        let is_tried = |place: usize| !self.has_given_up(place % self.cases);
-        let all = (0..self.failures.len()).filter(|place| is_tried(*place)).count() as f64;
-        let tries = self.tries.iter().filter(|((_, place), _)| is_tried(*place));
-        let done = tries.filter(|(_, tries)| tries.is_done).count() as f64;
+        let tried = self.done.iter().enumerate();
+        let tried = tried.filter(|(place, _)| !self.has_given_up(place % self.cases));
+        let (all, done) = (tried.clone().count() as f64, tried.map(|(_, done)| *done));
+        let done = done.map(f64::from).sum::<f64>();
         if all == 0.0 {
             return 1.0;
         }
@@ -409,7 +436,7 @@ mod tests {
             assert!((schedule.share() - 1.0).abs() < 1e-9, "{}", schedule.share());
             if sides == 1 {
                 assert_eq!(Schedule::of(&run, &records).next_turn(), None);
-                let again = Schedule::resumed(&run, &records).next_turn();
+                let again = Schedule::of(&run, &records).resumed().next_turn();
                 assert_eq!(again.map(|turn| turn.case), (tries == 1).then_some(0));
             }
         }

@@ -13,10 +13,11 @@ use harness::limits::Kind;
 
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
+use crate::judge::run::Run;
 use crate::manifest::Manifest;
 use crate::measure::environment::REVISION;
 use crate::programs;
-use crate::store::results::{Folder, SavedRun};
+use crate::store::results::Folder;
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -198,11 +199,11 @@ impl MeasureFlags {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn folder(&self, manifest: &Manifest, run: &SavedRun) -> anyhow::Result<Folder> {
+    pub fn folder(&self, manifest: &Manifest, run: &Run) -> anyhow::Result<Folder> {
         let parent = self.results.clone().unwrap_or_else(|| manifest.results());
         let label = self.name.clone().unwrap_or_else(|| run.environment.label());
         let side = run.description.side.as_ref().map_or(String::new(), |side| format!("-{side}"));
-        Folder::create(&parent, run, &(label + &side))
+        Folder::create(&parent, &run.description, &run.environment, &(label + &side))
     }
 
     /// The seconds that were given, or `default` unless rounds were.

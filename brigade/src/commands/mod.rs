@@ -12,6 +12,7 @@ mod output;
 mod report;
 mod resume;
 mod run;
+mod saved;
 mod session;
 mod trace;
 
@@ -21,10 +22,10 @@ use clap::Parser as _;
 use harness::system_files;
 
 use crate::exit::Exit;
+use crate::judge::sample::Sample;
 use crate::manifest::Manifest;
 use crate::measure::sources;
-use crate::plan::has_refused_flags;
-use crate::store::results::{Invocation, Outcome};
+use crate::store::results::Outcome;
 use flags::{Cli, Command};
 
 /// The whole binary: runs the command on this process's command line.
@@ -69,14 +70,14 @@ fn dispatch(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// The exit code after these invocations, if nothing interrupted them; without any, nothing was
-/// measured. Invocations that were interrupted and run again do not count.
-fn exit_after<'a>(invocations: impl IntoIterator<Item = &'a Invocation>) -> Exit {
-    let counted = invocations.into_iter().filter(|invocation| !invocation.interrupted);
-    let exits = counted.map(|invocation| match invocation.outcome {
+/// The exit code after these processes, if nothing interrupted them; without any, nothing was
+/// measured. Processes that were interrupted and run again do not count.
+fn exit_after<'a>(processes: impl IntoIterator<Item = &'a Sample>) -> Exit {
+    let counted = processes.into_iter().filter(|process| !process.interrupted);
+    let exits = counted.map(|process| match process.outcome {
         Outcome::Measured => Exit::Done,
         Outcome::Refused => Exit::Limit,
-        _ if has_refused_flags(invocation) => Exit::Usage,
+        _ if process.exit_code == Some(Exit::Usage.code().into()) => Exit::Usage,
         Outcome::Failed | Outcome::TimedOut => Exit::Failed,
     });
     let by_weight = [Exit::Done, Exit::Limit, Exit::Failed, Exit::Usage];

@@ -1,7 +1,6 @@
 //! `brigade report`: shows a saved run. Every other command that shows one makes its report here.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -9,15 +8,17 @@ use harness::system_files::SystemFiles;
 
 use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
+use crate::commands::saved::{Saved, alike, neighbours};
 use crate::exit::Exit;
 use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, report};
+use crate::judge::run::Run;
 use crate::judge::savings::Savings;
 use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
 use crate::show::screen::{Place, screen};
-use crate::store::results::{Environment, HTML_PAGE, SavedRun};
+use crate::store::results::{Environment, HTML_PAGE, RunDescription, SavedRun};
 
 /// Runs `brigade report`.
 ///
@@ -25,9 +26,10 @@ use crate::store::results::{Environment, HTML_PAGE, SavedRun};
 /// If the folder contains no run, the `--manifest` is wrong, or the output cannot be written.
 pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let folder = flags.folder.clone().map_or_else(|| latest(manifest), Ok)?;
-    let saved = output::read(&folder)?;
+    let Saved { mut run, mut schedule } = Saved::read(&folder)?;
     let reporter = Reporter::new(manifest, &folder);
-    let report = reporter.report(&saved, false);
+    let report = reporter.report(&mut run, &mut schedule);
+    drop(run);
     if let Some(folder) = &flags.pictures {
         for group in &report.groups {
             for picture in show::plot::group(group) {
@@ -54,7 +56,7 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
 /// The folder of the latest run.
 fn latest(manifest: &Manifest) -> anyhow::Result<PathBuf> {
     let parent = manifest.results();
-    let latest = output::neighbours(&parent).folders.into_iter().next();
+    let latest = neighbours(&parent).folders.into_iter().next();
     latest.with_context(|| format!("{} contains no run: brigade run makes one", parent.display()))
 }
 
@@ -76,21 +78,28 @@ impl<'a> Reporter<'a> {
     pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
         let own = SavedRun::described(folder);
         let before = own.map_or(String::new(), |own| own.description.started_at);
-        let others = output::alike(folder, &before, |_, run| other_run(manifest, &run));
+        let others = alike(folder, &before).into_iter();
+        let others = others.map(|(_, mut saved)| other_run(manifest, &mut saved.run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 
-    /// The report of the run; `is_running` while it goes on.
-    pub fn report(&self, saved: &SavedRun, is_running: bool) -> Report {
-        let alike = &self.others;
-        let name = output::name_of(self.folder);
-        let progress = progress(saved, is_running);
-        report(self.manifest, &RunData { name, saved, progress, alike })
+    /// The report of a run that has ended.
+    pub fn report(&self, run: &mut Run, schedule: &mut Schedule) -> Report {
+        let side = run.description.side.is_some();
+        let is_complete = side || schedule.next_turn().is_none();
+        self.report_at(run, RunProgress { is_complete, ..progress(&run.description, schedule) })
+    }
+
+    fn report_at(&self, run: &mut Run, progress: RunProgress) -> Report {
+        let (name, alike) = (output::name_of(self.folder), &*self.others);
+        report(self.manifest, RunData { name, run, progress, alike })
     }
 
     /// The screen of a run that goes on.
-    pub fn running(&self, saved: &SavedRun) -> String {
-        self.screen(&self.report(saved, true), output::lines_of_terminal())
+    pub fn running(&self, run: &mut Run, schedule: &Schedule) -> String {
+        let seconds_left = Some(schedule.time_left().as_secs_f64());
+        let progress = RunProgress { seconds_left, ..progress(&run.description, schedule) };
+        self.screen(&self.report_at(run, progress), output::lines_of_terminal())
     }
 
     fn screen(&self, report: &Report, height: Option<usize>) -> String {
@@ -119,31 +128,15 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// How many rounds ran every case that was not given up.
-pub fn rounds(saved: &SavedRun) -> u32 {
-    let SavedRun { description, invocations, .. } = saved;
-    let schedule = Schedule::of(description, invocations);
-    let ran = |(index, case): (usize, &String)| {
-        let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
-        let of_case = ended.filter(|invocation| invocation.case == *case);
-        let rounds: BTreeSet<u32> = of_case.map(|invocation| invocation.round).collect();
-        (!schedule.has_given_up(index)).then_some(rounds.len() as u32)
-    };
-    description.cases.iter().enumerate().filter_map(ran).min().unwrap_or(0)
-}
-
-/// How complete a run is.
-fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
-    let SavedRun { description, invocations, .. } = saved;
-    let ended = invocations.iter().filter(|invocation| !invocation.interrupted);
-    let mut schedule = Schedule::of(description, invocations);
+/// How far a run is.
+fn progress(description: &RunDescription, schedule: &Schedule) -> RunProgress {
     RunProgress {
         share: schedule.share(),
-        seconds_left: is_running.then(|| schedule.time_left().as_secs_f64()),
-        ended: ended.count(),
-        rounds: rounds(saved),
+        seconds_left: None,
+        ended: schedule.ended(),
+        rounds: schedule.rounds(),
         planned: (description.rounds > 0).then_some(description.rounds),
-        is_complete: description.side.is_some() || schedule.next_turn().is_none(),
+        is_complete: false,
         side: description.side.clone(),
         resumable: description.procedure.is_some() && description.side.is_none(),
     }
@@ -152,9 +145,10 @@ fn progress(saved: &SavedRun, is_running: bool) -> RunProgress {
 /// The report of the run in this folder, without what other runs say about the next one.
 ///
 /// # Errors
-/// As [`output::read`].
+/// As [`Saved::read`].
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
-    Ok(Reporter::alone(manifest, folder).report(&output::read(folder)?, false))
+    let Saved { mut run, mut schedule } = Saved::read(folder)?;
+    Ok(Reporter::alone(manifest, folder).report(&mut run, &mut schedule))
 }
 
 /// The label of this machine.
@@ -165,7 +159,7 @@ pub fn label_here() -> String {
 /// The reports of the runs of this machine, the latest first, made as they are asked for.
 pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
     let label = label_here();
-    let folders = output::neighbours(&manifest.results()).folders.into_iter();
+    let folders = neighbours(&manifest.results()).folders.into_iter();
     let is_here = move |folder: &PathBuf| {
         SavedRun::described(folder).is_ok_and(|run| run.environment.label() == label)
     };

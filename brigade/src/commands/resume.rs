@@ -10,13 +10,13 @@ use anyhow::{Context, bail, ensure};
 
 use crate::commands::report::Reporter;
 use crate::commands::run::{command_of, finish, write_pages};
+use crate::commands::saved::Saved;
 use crate::commands::session::{Series, Session};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences, is_inherited_by_figures};
 use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
-use crate::plan::Schedule;
 use crate::shell::quoted_path;
 use crate::store::results::{self, Environment, Folder, SavedRun};
 
@@ -53,39 +53,37 @@ fn resumed(
 ) -> anyhow::Result<Exit> {
     let mut folder = Folder::open(path)?;
     let repair = folder.needed_repair()?;
-    let saved = folder.read(repair)?;
-    output::warn_of(path, &saved.warnings);
-    let SavedRun { description, environment, invocations, .. } = &saved;
-    if let Some(side) = &description.side {
+    let Saved { mut run, mut schedule } = Saved::to_resume(&folder, repair)?;
+    if let Some(side) = &run.description.side {
         bail!("this folder is the {side} of a comparison; run the comparison again");
     }
-    if Schedule::of(description, invocations).next_turn().is_none() {
+    if schedule.clone().next_turn().is_none() {
         // The disk may have been full when they were due.
         let is_written = [results::PAGE, results::HTML_PAGE].map(|name| path.join(name).exists());
         let done = if is_written == [true; 2] {
             "nothing to do: the run is complete"
         } else {
-            let report = Reporter::new(manifest, path).report(&saved, false);
+            let report = Reporter::new(manifest, path).report(&mut run, &mut schedule);
             write_pages(&folder, &report)?;
             "the run is complete: its pages were missing, and are written"
         };
         output::print(&format!("{done} (brigade report {})\n", quoted_path(path)))?;
-        return Ok(exit_after(invocations));
+        return Ok(exit_after(run.samples()));
     }
     let case = |name: &String| {
         let case = manifest.cases.iter().find(|case| case.name == *name);
         case.with_context(|| format!("suite.toml has no case '{name}'; start a new run"))
     };
-    let cases = description.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
-    let was = description.procedure.clone().unwrap_or_default();
+    let cases = run.description.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
+    let was = run.description.procedure.clone().unwrap_or_default();
     same(&was.commands, &cases.iter().map(|case| command_of(manifest, case)).collect())?;
-    session.live.draw(|| Reporter::alone(manifest, path).running(&saved));
+    session.live.draw(|| Reporter::alone(manifest, path).running(&mut run, &schedule));
     let (cases, binaries, skipped) = session.build(cases)?;
     if let Some(skipped) = skipped.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }
     same(&was.binaries, &fingerprints(&binaries)?)?;
-    same_environment(environment, &Environment::capture(manifest))?;
+    same_environment(&run.environment, &Environment::capture(manifest))?;
     folder.repair(repair)?;
     if repair.cut > 0 {
         output::warn(&format!(
@@ -94,8 +92,8 @@ fn resumed(
             repair.cut
         ));
     }
-    let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
-    finish(manifest, session, full, &cases, series)
+    let series = Series { folder, run, binaries, wrap: Vec::new(), flags: manifest.flags() };
+    finish(manifest, session, full, &cases, series, schedule.resumed())
 }
 
 /// Checks that each command, or each program's binary, is what it was when the run began.

@@ -11,18 +11,18 @@ use harness::system_files::SystemFiles;
 use crate::commands::exit_after;
 use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
+use crate::commands::saved::Saved;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::Exit;
 use crate::judge::report::Report;
+use crate::judge::run::Run;
 use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::fingerprints;
 use crate::measure::invoke::command;
 use crate::plan::Schedule;
 use crate::show::formats::markdown;
 use crate::show::html::html;
-use crate::store::results::{
-    self, Environment, Folder, Procedure, RunDescription, SavedRun, Skipped,
-};
+use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, Skipped};
 
 /// Runs `brigade run`.
 ///
@@ -38,8 +38,11 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     session.typed = manifest.typed(names);
     // Rows have their places from the beginning.
     let planned = described(&manifest, &chosen, names, measure);
-    let planned = SavedRun::new(planned, Environment::of_machine(&SystemFiles::live()));
-    session.live.draw(|| Reporter::alone(&manifest, Path::new("")).running(&planned));
+    let mut planned = Saved::new(planned, Environment::of_machine(&SystemFiles::live()));
+    session.live.draw(|| {
+        let Saved { run, schedule } = &mut planned;
+        Reporter::alone(&manifest, Path::new("")).running(run, schedule)
+    });
     let (cases, binaries, skipped) = session.build(chosen)?;
 
     let environment = Environment::capture(&manifest);
@@ -58,10 +61,10 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
         }),
         ..described
     };
-    let saved = SavedRun::new(description, environment);
-    let folder = measure.folder(&manifest, &saved)?;
-    let series = Series { folder, saved, binaries, wrap: Vec::new(), flags: manifest.flags() };
-    finish(&manifest, &mut session, flags.full, &cases, series)
+    let Saved { run, schedule } = Saved::new(description, environment);
+    let folder = measure.folder(&manifest, &run)?;
+    let series = Series { folder, run, binaries, wrap: Vec::new(), flags: manifest.flags() };
+    finish(&manifest, &mut session, flags.full, &cases, series, schedule)
 }
 
 /// A case's name and its command, as they are recorded.
@@ -102,18 +105,20 @@ pub fn finish(
     full: bool,
     cases: &[&Case],
     mut series: Series,
+    mut schedule: Schedule,
 ) -> anyhow::Result<Exit> {
     let path = series.folder.path.clone();
     // It reads earlier runs, which the loop must not.
     let reporter = Reporter::new(manifest, &path);
-    let SavedRun { description, invocations, .. } = &series.saved;
-    let schedule = Schedule::resumed(description, invocations);
-    let screen = |_: &Schedule, _, saved: &SavedRun| reporter.running(saved);
-    session.measure(schedule, cases, slice::from_mut(&mut series), screen)?;
-    let Series { folder, saved, .. } = &series;
-    let report = reporter.report(saved, false);
+    let screen = |schedule: &Schedule, _, run: &mut Run| reporter.running(run, schedule);
+    session.measure(&mut schedule, cases, slice::from_mut(&mut series), screen)?;
+    let Series { folder, mut run, .. } = series;
+    let report = reporter.report(&mut run, &mut schedule);
+    let exit = require_processes(&run).map(|()| exit_after(run.samples()));
+    // The pages take as much memory.
+    drop(run);
     // The screen names the page, and is printed even if that cannot be written.
-    let written = write_pages(folder, &report);
+    let written = write_pages(&folder, &report);
     reporter
         .print(&report, full)
         .with_context(|| format!("showing the results in {}", path.display()))?;
@@ -121,6 +126,5 @@ pub fn finish(
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
-    require_processes(saved)?;
-    Ok(exit_after(&saved.invocations))
+    exit
 }

@@ -15,6 +15,7 @@ use humantime::format_rfc3339_millis;
 use crate::commands::flags::MeasureFlags;
 use crate::commands::output::{self, Live};
 use crate::exit::UsageError;
+use crate::judge::run::Run;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
@@ -23,9 +24,7 @@ use crate::measure::lock;
 use crate::measure::process::Signals;
 use crate::plan::{Schedule, Turn, has_refused_flags};
 use crate::show::screen::BUILDING;
-use crate::store::results::{
-    self, CaseDetail, Folder, Invocation, RunDescription, SavedRun, Skipped,
-};
+use crate::store::results::{self, CaseDetail, Folder, Invocation, RunDescription, Skipped};
 
 /// Why an empty manifest, or a group without cases, measures nothing.
 pub const NO_CASES: &str =
@@ -72,18 +71,18 @@ impl<'a> Session<'a> {
         Ok((cases, binaries, skipped))
     }
 
-    /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` before
-    /// each. Appends each invocation to its folder as it ends.
+    /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` between
+    /// them. Appends each invocation to its folder as it ends.
     ///
     /// # Errors
     /// If the results cannot be written; [`UsageError`] if a program refuses the flags of a case
     /// that was typed.
     pub fn measure(
         &mut self,
-        mut schedule: Schedule,
+        schedule: &mut Schedule,
         cases: &[&Case],
         series: &mut [Series],
-        screen: impl Fn(&Schedule, Turn, &SavedRun) -> String,
+        screen: impl Fn(&Schedule, Turn, &mut Run) -> String,
     ) -> anyhow::Result<()> {
         let (mut live, signals) = (mem::take(&mut self.live), &mut self.signals);
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
@@ -91,8 +90,11 @@ impl<'a> Session<'a> {
             && let Some(turn) = schedule.next_turn()
         {
             let Turn { round, case, side, attempt } = turn;
-            let Series { folder, saved, binaries, wrap, flags } = &mut series[side];
-            live.draw(|| screen(&schedule, turn, saved));
+            let Series { folder, run, binaries, wrap, flags } = &mut series[side];
+            let ended = run.len();
+            if is_drawn_after(ended) {
+                live.draw(|| screen(schedule, turn, run));
+            }
             let job = Job {
                 case: cases[case],
                 under: wrap,
@@ -103,8 +105,8 @@ impl<'a> Session<'a> {
                 shared_cpu: wrap.is_empty().then(|| cpus[(round as usize - 1) % cpus.len()]),
             };
             // The sides of a comparison are references for each other.
-            let is_run = saved.description.side.is_none();
-            let reference = is_run.then(|| reference(&cpus, saved.invocations.len())).flatten();
+            let is_run = run.description.side.is_none();
+            let reference = is_run.then(|| reference(&cpus, ended)).flatten();
             let invocation = Invocation { round, attempt, reference, ..invoke(&job, signals) };
             folder.append(&invocation)?;
             schedule.record(case, side, &invocation);
@@ -113,18 +115,24 @@ impl<'a> Session<'a> {
                 let Invocation { case, error, .. } = invocation;
                 bail!(UsageError(format!("{case}: {}", error.unwrap_or_default())));
             }
-            saved.invocations.push(invocation);
+            run.add(&invocation);
         }
         signals.exit_at_once(true);
         Ok(())
     }
 }
 
+/// Whether to draw the screen after so many processes. To draw it takes longer the more there are, so
+/// the longer a run has lasted the fewer are drawn.
+fn is_drawn_after(ended: usize) -> bool {
+    ended.is_multiple_of(1 + ended / 500)
+}
+
 /// The invocations of a run, or of a side of a comparison, in progress.
 pub struct Series {
     pub folder: Folder,
-    /// What the folder contains.
-    pub saved: SavedRun,
+    /// What the folder contains, as far as its report needs it.
+    pub run: Run,
     pub binaries: Executables,
     /// The command that runs its programs; empty to run them directly.
     pub wrap: Vec<String>,
@@ -136,10 +144,10 @@ pub struct Series {
 ///
 /// # Errors
 /// Why there is no process.
-pub fn require_processes(run: &SavedRun) -> anyhow::Result<()> {
+pub fn require_processes(run: &Run) -> anyhow::Result<()> {
     let RunDescription { cases, skipped, .. } = &run.description;
     ensure!(
-        !run.invocations.is_empty(),
+        run.len() > 0,
         match skipped.first() {
             _ if !cases.is_empty() =>
                 "nothing was measured: --time leaves no time for a process".into(),
@@ -182,5 +190,22 @@ pub fn described(
         cases: cases.iter().map(|case| case.name.clone()).collect(),
         details: cases.iter().map(detail).collect(),
         ..RunDescription::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_drawn_after;
+
+    /// Each process is looked at once when the screen is drawn.
+    #[test]
+    fn drawing_takes_as_long_for_each_process_of_a_long_run_as_of_a_short_one() {
+        let looks_per_process = |all: usize| {
+            let looks: usize = (0..all).filter(|ended| is_drawn_after(*ended)).sum();
+            looks as f64 / all as f64
+        };
+        let [short, long] = [500, 9000].map(looks_per_process);
+        assert!(long < 2.5 * short, "{short} {long}");
+        assert!((0..500).all(is_drawn_after));
     }
 }

@@ -13,6 +13,7 @@ use crate::commands::flags::TraceFlags;
 use crate::commands::output;
 use crate::commands::session::Session;
 use crate::exit::{Exit, Interrupted, UsageError};
+use crate::judge::sample::Sample;
 use crate::judge::statistics::median;
 use crate::judge::trace::Blame;
 use crate::manifest::tables::Form;
@@ -91,7 +92,7 @@ fn run(job: &Job, signals: &mut Signals) -> anyhow::Result<Invocation> {
         return Err(Interrupted.into());
     }
     let error = invocation.error.take().unwrap_or_default();
-    match exit_after([&invocation]) {
+    match exit_after([&Sample::of(&invocation, None, 0)]) {
         Exit::Done => Ok(invocation),
         Exit::Limit => Err(Refusal(error).into()),
         Exit::Usage => Err(UsageError(error).into()),

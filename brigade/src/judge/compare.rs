@@ -9,14 +9,14 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::environment::Difference;
-use super::row::{Quantity, Row, cases_of};
+use super::row::{Quantity, Row};
+use super::run::FiguresByCase;
 use super::state::State;
 use super::statistics::{
     CONFIDENCE, Estimate, INDEPENDENT, Interval, fewest, median, quantile, ratio, sorted,
 };
-use crate::manifest::Manifest;
 use crate::store::Spread;
-use crate::store::results::{Invocation, SavedRun, Skipped};
+use crate::store::results::Skipped;
 
 /// Version of [`Comparison`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "2.0";
@@ -165,7 +165,7 @@ impl Comparison {
         [baseline, candidate]: Pair<Vec<Row>>,
         margin: f64,
         correction: Option<f64>,
-        earlier: &[Vec<Figures>],
+        earlier: &[Vec<FiguresByCase>],
     ) -> Self {
         let id = |row: &Row| match design {
             Design::SideBySide => row.case.clone(),
@@ -249,7 +249,7 @@ impl Comparison {
     }
 
     /// Why it decides nothing, if so.
-    fn no_verdict(&self, earlier: &[Vec<Figures>]) -> Option<NoVerdict> {
+    fn no_verdict(&self, earlier: &[Vec<FiguresByCase>]) -> Option<NoVerdict> {
         if !self.sides.iter().all(|side| side.is_usable(self.design)) {
             return Some(NoVerdict::Disturbed);
         }
@@ -336,25 +336,6 @@ impl Verdict {
     }
 }
 
-/// The time of the reference work during a run, in nanoseconds: the median over the readings
-/// before its processes. `None` for a run without references.
-pub fn reference_ns(invocations: &[Invocation]) -> Option<f64> {
-    let times = invocations.iter().filter_map(|invocation| Some(invocation.reference?.kernel_ns));
-    median(&times.filter(|ns| *ns > 0.0 && ns.is_finite()).collect::<Vec<_>>())
-}
-
-/// The figure of each case of a run, by program and parameters.
-pub type Figures = BTreeMap<String, Estimate>;
-
-/// The figures of a run.
-pub fn figures(manifest: &Manifest, run: &SavedRun) -> Figures {
-    figures_of(&cases_of(manifest, run))
-}
-
-fn figures_of(rows: &[Row]) -> Figures {
-    rows.iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
-}
-
 /// How far the figures of the next quiet run will be from those of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -392,7 +373,11 @@ impl Repeat {
     /// How far the next run will be from a run with the figures `own`: as far as the `others`, runs
     /// of this build, are, and, counted as one more, as far as experience says. `None` without
     /// intervals.
-    pub fn of(own: &Figures, others: &[&Figures], experience: &Experience) -> Option<Self> {
+    pub fn of(
+        own: &FiguresByCase,
+        others: &[&FiguresByCase],
+        experience: &Experience,
+    ) -> Option<Self> {
         let mut errors = Vec::new();
         for (case, figure) in own {
             if let Some(error) = figure.log_error() {
@@ -426,10 +411,10 @@ impl Repeat {
 
 /// The largest ratio between figures of one case in two runs of one build, by case; each set of
 /// runs is of one build.
-fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
+fn largest(sets: &[Vec<FiguresByCase>]) -> BTreeMap<&str, f64> {
     let mut largest = BTreeMap::<&str, f64>::new();
     for runs in sets {
-        for case in runs.iter().flat_map(Figures::keys) {
+        for case in runs.iter().flat_map(FiguresByCase::keys) {
             let values = runs.iter().filter_map(|run| Some(run.get(case)?.value));
             if let [least, .., most] = sorted(&values.collect::<Vec<_>>())[..] {
                 let known = largest.entry(case).or_insert(1.0);
@@ -443,6 +428,7 @@ fn largest(sets: &[Vec<Figures>]) -> BTreeMap<&str, f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::run::figures_by_case;
 
     #[test]
     fn the_verdict_depends_on_where_the_interval_lies() {
@@ -473,7 +459,7 @@ mod tests {
     fn compared(
         rows: [Vec<Row>; 2],
         correction: Option<f64>,
-        earlier: &[Vec<Figures>],
+        earlier: &[Vec<FiguresByCase>],
     ) -> Comparison {
         compared_in([true; 2], rows, correction, earlier)
     }
@@ -483,7 +469,7 @@ mod tests {
         are_undisturbed: [bool; 2],
         rows: [Vec<Row>; 2],
         correction: Option<f64>,
-        earlier: &[Vec<Figures>],
+        earlier: &[Vec<FiguresByCase>],
     ) -> Comparison {
         let sides = are_undisturbed.map(|is_comparable| Side {
             states: vec![State { is_comparable, ..State::default() }],
@@ -499,7 +485,7 @@ mod tests {
     fn saved_runs_get_a_verdict_only_beyond_what_runs_of_one_build_differ() {
         let values = [SCATTER, SCATTER.map(|value| value * 1.2)];
         let verdict = |earlier: Option<f64>, correction: Option<f64>| {
-            let run = |value| figures_of(&[row("ring", [value])]);
+            let run = |value| figures_by_case(&[row("ring", [value])]);
             let earlier = earlier.map(|ratio| [1.0, ratio].map(run).to_vec());
             let rows = values.map(|values| vec![row("ring", values)]);
             let found = compared(rows, correction, earlier.as_slice());
@@ -542,8 +528,8 @@ mod tests {
         cases.map(|(case, figure)| row(case, figure.values().map(|value| value * slower))).collect()
     }
 
-    fn figures(run: &Recorded) -> Figures {
-        figures_of(&rows(run, 1.0))
+    fn figures(run: &Recorded) -> FiguresByCase {
+        figures_by_case(&rows(run, 1.0))
     }
 
     /// Runs `first` and `second`, this much slower, compared with the help of the other four.
@@ -564,7 +550,7 @@ mod tests {
                 let mut slowed = rows(&runs[second], 4.0);
                 slowed.splice(..10, rows(&runs[second], 1.0).into_iter().take(10));
                 let both = [rows(&runs[first], 1.0), slowed];
-                let earlier: Vec<Figures> = runs.iter().map(figures).collect();
+                let earlier: Vec<FiguresByCase> = runs.iter().map(figures).collect();
                 let earlier = &[earlier];
                 for are_undisturbed in [[true, false], [false, true], [false; 2]] {
                     let found = compared_in(are_undisturbed, both.clone(), None, earlier);
@@ -617,7 +603,7 @@ mod tests {
     }
 
     /// How far these runs differ, each from all others.
-    fn experience_of(runs: &[&Figures]) -> Experience {
+    fn experience_of(runs: &[&FiguresByCase]) -> Experience {
         let (mut scaled, mut by_case) = (Vec::new(), BTreeMap::<String, Vec<f64>>::new());
         for (at, own) in runs.iter().enumerate() {
             for (other_at, other) in runs.iter().enumerate().filter(|(other, _)| *other != at) {
@@ -648,13 +634,13 @@ mod tests {
     /// comes from the four runs that are neither: none judges a forecast that it makes.
     #[test]
     fn the_next_run_differs_by_as_much_as_is_printed() {
-        let runs: Vec<Figures> = six_runs().iter().map(figures).collect();
+        let runs: Vec<FiguresByCase> = six_runs().iter().map(figures).collect();
         let (mut within, mut beyond) = (Vec::new(), Vec::new());
         for (at, own) in runs.iter().enumerate().skip(1) {
             for (later, other) in runs.iter().enumerate().skip(at + 1) {
                 let rest = runs.iter().enumerate().filter(|(run, _)| ![at, later].contains(run));
                 let experience = experience_of(&rest.map(|(_, run)| run).collect::<Vec<_>>());
-                let before: Vec<&Figures> = runs[..at].iter().collect();
+                let before: Vec<&FiguresByCase> = runs[..at].iter().collect();
                 let Repeat { half, tenth, .. } = Repeat::of(own, &before, &experience).unwrap();
                 let differences = own.iter().filter_map(|(case, figure)| {
                     Some((figure.value / other.get(case)?.value).ln().abs().exp_m1())
@@ -685,7 +671,7 @@ mod tests {
 
     #[test]
     fn a_calm_run_does_not_promise_a_calm_next_one() {
-        let own = figures_of(&[row("ring", [1.0; 12])]);
+        let own = figures_by_case(&[row("ring", [1.0; 12])]);
         let forecast = |floors| {
             let experience = Experience { scaled: vec![1.0; 101], floors, ..Experience::default() };
             Repeat::of(&own, &[], &experience).unwrap()

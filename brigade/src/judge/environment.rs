@@ -8,7 +8,7 @@ use harness::inherited::Facts;
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use crate::store::results::{Environment, SavedRun};
+use crate::store::results::Environment;
 
 /// The longest label, in characters.
 const LONGEST_LABEL: usize = 48;
@@ -208,78 +208,145 @@ impl Unusual {
     }
 }
 
-/// The environment of a run with what its processes inherited, which may not be what the runner
-/// did: a command around them, or the policy, may change it.
-pub fn of_processes(run: &SavedRun) -> Environment {
-    let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
-    let mut ran_on = BTreeSet::new();
-    for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref()) {
-        for (name, value) in &record.inherited {
-            values.entry(name).or_default().insert(value);
-        }
+/// What the processes of a run inherited.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited {
+    /// Each different set of facts, in the order in which it was first inherited, and whether it is
+    /// another one than `expected`. Nearly all processes inherit the same.
+    sets: Vec<(Facts, bool)>,
+    /// What processes should inherit: what the runner could pass on when the run began. Of a fact
+    /// that a command around all processes changed, it is what the first process inherited.
+    expected: Facts,
+    /// These facts.
+    changed_around: Vec<Difference>,
+    /// The facts of the network of the first server.
+    of_servers: Facts,
+    /// All policies of threads, and the CPUs that they ran on.
+    policies: BTreeSet<String>,
+    ran_on: BTreeSet<usize>,
+}
+
+/// The most sets of facts that are kept, since a stranger's run may have a new one in each record.
+/// Processes with others are not used.
+const MOST_SETS: usize = 256;
+
+impl Inherited {
+    /// Adds what the process with this record inherited, and returns the place of its set. The run
+    /// began in this environment.
+    pub fn add(&mut self, record: &Record, began: &Environment) -> usize {
         if let Some(cpus) = record.cpus.as_ref().filter(|_| record.affinity.len() > 1) {
-            let threads = values.entry("scheduling.threads").or_default();
-            threads.extend(cpus.policies.iter().map(String::as_str));
-            ran_on.extend(&cpus.ran_on);
+            if self.policies.len() < MOST_SETS {
+                self.policies.extend(cpus.policies.iter().cloned());
+            }
+            self.ran_on.extend(&cpus.ran_on);
         }
+        let own = &record.inherited;
+        if let Some(place) = self.sets.iter().position(|(set, _)| set == own) {
+            return place;
+        }
+        if self.sets.len() == MOST_SETS {
+            return MOST_SETS;
+        }
+        if self.sets.is_empty() {
+            self.expected.clone_from(own);
+            self.changed_around = inherited_differently(&began.facts, own);
+        }
+        self.sets.push((own.clone(), false));
+        self.expect_what_began(own);
+        self.expect_of_servers(own);
+        for (set, is_other) in &mut self.sets {
+            *is_other = !inherited_differently(&self.expected, set).is_empty();
+        }
+        self.sets.len() - 1
     }
-    let mut environment = run.environment.clone();
-    for (name, values) in values {
-        environment.set(name, Some(Vec::from_iter(values).join("; ")));
-    }
-    if let Some(cpus) = environment.facts.get_mut("process.unbalanced_cpus")
-        && !ran_on.is_empty()
-    {
-        *cpus += &format!(" (all ran on {})", CpuList(Vec::from_iter(ran_on)));
-    }
-    environment
-}
 
-/// What the processes of a run should inherit: what the runner could pass on when the run began. Of
-/// a fact that a command around all processes changed, it is what the first process inherited.
-pub fn inherits(run: &SavedRun) -> Facts {
-    let records = || run.invocations.iter().filter_map(|invocation| invocation.record.as_ref());
-    let Some(first) = records().next() else { return Facts::new() };
-    let mut expected = first.inherited.clone();
-    for Difference { name, values: [of_run, _] } in
-        inherited_differently(&run.environment.facts, first)
-    {
-        if !records().any(|record| record.inherited.get(&name) == of_run.as_ref()) {
-            continue;
-        }
-        match of_run {
-            Some(value) => _ = expected.insert(name, value),
-            None => _ = expected.remove(&name),
-        }
+    /// A fact that a process inherited from the runner was not changed around all of them.
+    fn expect_what_began(&mut self, own: &Facts) {
+        let expected = &mut self.expected;
+        self.changed_around.retain(|Difference { name, values: [began, _] }| {
+            if own.get(name) != began.as_ref() {
+                return true;
+            }
+            match began {
+                Some(value) => _ = expected.insert(name.clone(), value.clone()),
+                None => _ = expected.remove(name),
+            }
+            false
+        });
     }
-    // Only servers have these, and the first process may be none.
-    let of_server = |record: &Record| {
-        let of_network = record.inherited.iter().filter(|(name, _)| name.starts_with(NETWORK));
-        of_network.map(|(name, value)| (name.clone(), value.clone())).collect::<Facts>()
-    };
-    expected.extend(records().map(of_server).find(|facts| !facts.is_empty()).unwrap_or_default());
-    expected
-}
 
-/// Facts that changed during a run: processes that inherited the second value are not used.
-pub fn changes(run: &SavedRun) -> Vec<Difference> {
-    let expected = inherits(run);
-    let mut found = BTreeMap::new();
-    for record in run.invocations.iter().filter_map(|invocation| invocation.record.as_ref()) {
-        for change in inherited_differently(&expected, record) {
-            found.entry(change.name.clone()).or_insert(change);
+    /// Only servers have facts of the network, and the first process may be none.
+    fn expect_of_servers(&mut self, own: &Facts) {
+        let of_network = |facts: &Facts| -> Facts {
+            let found = facts.iter().filter(|(name, _)| name.starts_with(NETWORK));
+            found.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        if self.of_servers.is_empty() {
+            self.of_servers = of_network(own);
+            self.expected.extend(self.of_servers.clone());
         }
     }
-    found.into_values().collect()
+
+    /// How many different sets of facts there are.
+    pub fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Whether a process with the set at this place inherited something else than it should.
+    pub fn is_other(&self, place: usize) -> bool {
+        self.sets.get(place).is_none_or(|(_, is_other)| *is_other)
+    }
+
+    /// Facts that changed during the run: processes that inherited the second value are not used.
+    pub fn changes(&self) -> Vec<Difference> {
+        let mut found = BTreeMap::new();
+        for (set, _) in &self.sets {
+            for change in inherited_differently(&self.expected, set) {
+                found.entry(change.name.clone()).or_insert(change);
+            }
+        }
+        found.into_values().collect()
+    }
+
+    /// The values of each fact.
+    pub fn values(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+        let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
+        for (set, _) in &self.sets {
+            for (name, value) in set {
+                values.entry(name).or_default().insert(value);
+            }
+        }
+        values
+    }
+
+    /// The environment in which the run began with what its processes inherited, which may not be
+    /// what the runner did: a command around them, or the policy, may change it.
+    pub fn environment(&self, began: &Environment) -> Environment {
+        let mut values = self.values();
+        if !self.policies.is_empty() {
+            let policies = self.policies.iter().map(String::as_str);
+            values.entry("scheduling.threads").or_default().extend(policies);
+        }
+        let mut environment = began.clone();
+        for (name, values) in values {
+            environment.set(name, Some(Vec::from_iter(values).join("; ")));
+        }
+        if let Some(cpus) = environment.facts.get_mut("process.unbalanced_cpus")
+            && !self.ran_on.is_empty()
+        {
+            *cpus += &format!(" (all ran on {})", CpuList(Vec::from_iter(self.ran_on.clone())));
+        }
+        environment
+    }
 }
 
 /// The facts but limits of which a process inherited another value, or only one of the two has any.
-pub fn inherited_differently(expected: &Facts, process: &Record) -> Vec<Difference> {
+pub fn inherited_differently(expected: &Facts, process: &Facts) -> Vec<Difference> {
     // Nearly all processes of a run inherit the same.
-    if *expected == process.inherited {
+    if expected == process {
         return Vec::new();
     }
-    let mut found = differences(expected, &process.inherited);
+    let mut found = differences(expected, process);
     found.retain(|fact| is_inherited_by_figures(&fact.name));
     found
 }
@@ -381,7 +448,6 @@ pub fn by_kind(differences: &[Difference]) -> [Vec<String>; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
 
     fn environment(facts: &[(&str, &str)]) -> Environment {
         let mut environment = Environment::default();
@@ -485,11 +551,8 @@ mod tests {
 
     #[test]
     fn a_fact_that_only_one_side_has_is_a_change_and_a_limit_is_none() {
-        let process = |facts: &[(&str, &str)]| {
-            let mut record = fixtures::case("a", [10.0])[0].record.clone().unwrap();
-            record.inherited = environment(&[facts, &[(MARK, "50000")]].concat()).facts;
-            record
-        };
+        let process =
+            |facts: &[(&str, &str)]| environment(&[facts, &[(MARK, "50000")]].concat()).facts;
         let usual = [("scheduling.nice", "0"), ("limits.open_files.soft", "1024")];
         let was = process(&usual);
         for (now, found) in [
@@ -502,7 +565,7 @@ mod tests {
                 Some("process.unbalanced_cpus"),
             ),
         ] {
-            let changes = inherited_differently(&was.inherited, &now);
+            let changes = inherited_differently(&was, &now);
             assert_eq!(changes.first().map(|change| &*change.name), found);
         }
     }

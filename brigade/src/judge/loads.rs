@@ -55,7 +55,7 @@ pub struct LoadAdvice {
 
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
-    pub fn of(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Option<Self> {
+    pub fn of(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Option<Self> {
         let rows_of_line = |line: &LineSpec| -> Vec<(String, Option<&Row>)> {
             let cases = manifest.cases_of(&line.case).unwrap_or_default().into_iter();
             cases.map(|case| (case.name.clone(), row_of(rows, &case.name))).collect()

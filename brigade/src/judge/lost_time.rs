@@ -4,7 +4,8 @@
 use harness::record::Record;
 use serde::{Deserialize, Serialize};
 
-use super::row::{Used, cpu_ns, operations};
+use super::amounts::{cpu_ns, operations};
+use crate::store::results::Invocation;
 
 /// The standard deviation of the difference of two readings of `/proc/stat`, in nanoseconds. Its
 /// ticks are 10 ms, and this is the sum of two rounding errors.
@@ -79,14 +80,52 @@ pub struct Cause {
 
 /// Whose time is shared out.
 #[derive(Clone, Copy)]
-enum Time {
+pub enum Time {
     OfAllCpus,
+    /// All that was lost may have been lost on one CPU.
     OfOneCpu,
 }
 
-/// Sums over processes, in nanoseconds.
-#[derive(Clone, Copy, Default)]
-struct Account {
+/// The time of the machine while a process measured, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Its length.
+    wall: f64,
+    /// The number of CPUs that the process could use.
+    cpus: f64,
+    /// Time lost by the program, if its tasks never wait.
+    lost: Option<f64>,
+    /// Time that others used, with what the hypervisor stole.
+    others: Option<f64>,
+    stolen: Option<f64>,
+    throttled: f64,
+    stopped: f64,
+    /// How much longer the longest lap took than most, if it is an outlier.
+    gap: f64,
+}
+
+impl Span {
+    /// The span of a process with this record; `None` if it lacks the length.
+    pub fn of(invocation: &Invocation, record: &Record) -> Option<Self> {
+        let found = &record.interference;
+        let wall = found.wall_ns? as f64;
+        let own_ns = own_ns(record).filter(|_| is_always_busy(record));
+        Some(Self {
+            wall,
+            cpus: record.affinity.len().max(1) as f64,
+            lost: own_ns.map(|own_ns| (wall - own_ns - READING_NS).max(0.0)),
+            others: found.others_cpu_ns.map(|ns| ns as f64),
+            stolen: found.steal_ns.map(|ns| ns as f64),
+            throttled: found.throttled_ns.unwrap_or(0) as f64,
+            stopped: invocation.stopped_ns.unwrap_or(0) as f64,
+            gap: gap_ns(record),
+        })
+    }
+}
+
+/// The time that a process lost, or sums over processes, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Account {
     /// Time of the CPUs.
     all: f64,
     /// Time lost by the program, if its tasks never wait.
@@ -101,33 +140,34 @@ struct Account {
 }
 
 impl Account {
-    fn of(run: &Used, time: Time) -> Option<Self> {
-        let record = run.record;
-        let found = &record.interference;
-        let wall = found.wall_ns? as f64;
-        let cpus = record.affinity.len().max(1) as f64;
-        let own_ns = own_ns(record).filter(|_| is_always_busy(record));
-        let lost = own_ns.map(|own_ns| (wall - own_ns - READING_NS).max(0.0));
+    /// What a process lost in this span.
+    pub fn of(span: Span, time: Time) -> Self {
+        let Span { wall, lost, .. } = span;
         // A single thread loses only the time of its CPU.
         let used = match time {
-            Time::OfAllCpus if lost.is_none() => cpus,
+            Time::OfAllCpus if lost.is_none() => span.cpus,
             _ => 1.0,
         };
-        let stolen = found.steal_ns.map(|ns| (ns as f64).min(used * wall));
-        let throttled = (found.throttled_ns.unwrap_or(0) as f64).min(used * wall);
-        let stopped = used * (run.invocation.stopped_ns.unwrap_or(0) as f64).min(wall);
-        let others = found.others_cpu_ns.map(|ns| ns as f64 - stolen.unwrap_or(0.0));
+        let stolen = span.stolen.map(|ns| ns.min(used * wall));
+        let throttled = span.throttled.min(used * wall);
+        let stopped = used * span.stopped.min(wall);
+        let others = span.others.map(|ns| ns - stolen.unwrap_or(0.0));
         let known = stolen.unwrap_or(0.0) + throttled + stopped + others.unwrap_or(0.0).max(0.0);
-        Some(Self {
+        Self {
             all: used * wall,
             lost,
             others,
-            variance: 2.0 * cpus * TICKS_NS.powi(2),
+            variance: 2.0 * span.cpus * TICKS_NS.powi(2),
             stolen,
             throttled,
             stopped,
-            unexplained: (used * gap_ns(record) - known).max(0.0),
-        })
+            unexplained: (used * span.gap - known).max(0.0),
+        }
+    }
+
+    /// What all processes of a case lost; `None` without any.
+    pub fn of_case(processes: impl IntoIterator<Item = Self>) -> Option<Self> {
+        Some(processes.into_iter().reduce(Self::and)?.settled())
     }
 
     fn and(self, more: Self) -> Self {
@@ -193,23 +233,9 @@ fn gap_ns(record: &Record) -> f64 {
 }
 
 impl LostTime {
-    /// The time that these processes lost together, by case; `None` if no record has the length of
-    /// its span.
-    pub fn from<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
-        Self::of(cases, Time::OfAllCpus)
-    }
-
-    /// The same as shares of the time of one CPU: all that was lost may have been lost there.
-    pub fn on_one_cpu<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>) -> Option<Self> {
-        Self::of(cases, Time::OfOneCpu)
-    }
-
-    fn of<'a>(cases: impl IntoIterator<Item = Vec<Used<'a>>>, time: Time) -> Option<Self> {
-        let of_case = |runs: Vec<Used>| {
-            let accounts = runs.iter().filter_map(|run| Account::of(run, time));
-            Some(accounts.reduce(Account::and)?.settled())
-        };
-        Some(cases.into_iter().filter_map(of_case).reduce(Account::and)?.shares())
+    /// The time that the processes of these cases lost together; `None` without any.
+    pub fn of(cases: impl IntoIterator<Item = Account>) -> Option<Self> {
+        Some(cases.into_iter().reduce(Account::and)?.shares())
     }
 
     /// What took time, the largest share first. The first word of several alike is the one that a
@@ -238,8 +264,6 @@ impl LostTime {
 mod tests {
     use super::*;
     use crate::fixtures::Sample;
-    use crate::judge::row::all_measured;
-    use crate::store::results::Invocation;
 
     const MS: f64 = 1e6;
 
@@ -255,8 +279,11 @@ mod tests {
             own(record, 50.0);
             change(index, invocation);
         }
-        let all: Vec<&Invocation> = all.iter().collect();
-        LostTime::from([all_measured(&all)])
+        let account = |process: &Invocation| {
+            let span = Span::of(process, process.record.as_ref()?)?;
+            Some(Account::of(span, Time::OfAllCpus))
+        };
+        LostTime::of(Account::of_case(all.iter().filter_map(account)))
     }
 
     /// Makes it use this much CPU time, including the reading of its counters.

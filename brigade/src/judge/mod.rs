@@ -1,5 +1,6 @@
 //! Statistics and conclusions: pure functions of a run's records.
 
+pub mod amounts;
 pub mod compare;
 pub mod connections;
 pub mod environment;
@@ -10,6 +11,8 @@ pub mod prediction;
 pub mod rank;
 pub mod report;
 pub mod row;
+pub mod run;
+pub mod sample;
 pub mod savings;
 pub mod state;
 pub mod statistics;

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{Experience, Figures, Repeat, figures, reference_ns};
-use super::environment::{changes, of_processes};
+use super::compare::{Experience, Repeat};
 use super::loads::Loads;
 use super::lost_time::LostTime;
 use super::prediction::{Difference, Prediction};
-use super::row::{Other, Quantity, Row, case_of, named, rows_of};
+use super::row::{Other, Quantity, Row, named};
+use super::run::{FiguresByCase, Run, case_of};
 use super::savings::Savings;
-use super::state::{FEWEST_ROUNDS, State, Word, lost_time};
+use super::state::{FEWEST_ROUNDS, State, Word};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
 };
 use crate::store::RECORDED;
-use crate::store::results::{SavedRun, Skipped};
+use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
 pub const SCHEMA_VERSION: &str = "3.1";
@@ -163,7 +163,7 @@ pub struct Group {
     pub predictions: Vec<Prediction>,
     /// The differences between kinds by the costs of hops.
     pub differences: Vec<Difference>,
-    /// Figures by load; `null` if the group has no loads.
+    /// FiguresByCase by load; `null` if the group has no loads.
     pub loads: Option<Loads>,
 }
 
@@ -172,8 +172,8 @@ pub struct Group {
 pub struct RunData<'a> {
     /// Its folder's name.
     pub name: String,
-    /// Its description, its machine and its invocations.
-    pub saved: &'a SavedRun,
+    /// Its description, its machine and its processes.
+    pub run: &'a mut Run,
     /// How complete it is.
     pub progress: RunProgress,
     /// Other runs of the same build on the same machine.
@@ -182,24 +182,25 @@ pub struct RunData<'a> {
 
 /// What a run contributes to the forecast of another one of its build: its figures, and whether
 /// they can be compared with those of others.
-pub type OtherRun = (Figures, bool);
+pub type OtherRun = (FiguresByCase, bool);
 
 /// What a saved run contributes.
-pub fn other_run(manifest: &Manifest, run: &SavedRun) -> OtherRun {
-    (figures(manifest, run), is_quiet(run))
+pub fn other_run(manifest: &Manifest, run: &mut Run) -> OtherRun {
+    (run.figures(manifest), is_quiet(run))
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
-pub fn report(manifest: &Manifest, run: &RunData) -> Report {
-    let cases = Cases::of(manifest, run.saved);
+pub fn report(manifest: &Manifest, data: RunData) -> Report {
+    data.run.refresh(manifest);
+    let cases = Cases::of(manifest, data.run);
     let answers = answers(&manifest.sentences, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
-        run: summary(manifest, run, &cases),
+        run: summary(manifest, &data, &cases),
         screen: screen(manifest, &cases),
         next: next(manifest, &cases, &answers),
         answers,
-        groups: groups(manifest, run.saved, &cases),
+        groups: groups(manifest, data.run, &cases),
     }
 }
 
@@ -221,22 +222,24 @@ fn next(manifest: &Manifest, cases: &Cases, answers: &[Answer]) -> Option<NextRu
 }
 
 /// The rows of a run's cases.
-struct Cases {
-    rows: Vec<Vec<Row>>,
+struct Cases<'a> {
+    rows: Vec<&'a [Row]>,
     /// The names of the cases that the run is for, with those that cannot run here.
     planned: Vec<String>,
     /// Whether ratios of the run answer questions.
     is_fit: bool,
 }
 
-impl Cases {
-    fn of(manifest: &Manifest, run: &SavedRun) -> Self {
-        let name =
-            |name: &String| case_of(manifest, run, name).map_or(name, |case| &case.name).clone();
-        let skipped = run.description.skipped.iter().map(|skipped| &skipped.case);
-        let planned = run.description.cases.iter().chain(skipped).map(name).collect();
+impl<'a> Cases<'a> {
+    fn of(manifest: &Manifest, run: &'a Run) -> Self {
+        let description = &run.description;
+        let name = |name: &String| {
+            case_of(manifest, description, name).map_or(name, |case| &case.name).clone()
+        };
+        let skipped = description.skipped.iter().map(|skipped| &skipped.case);
+        let planned = description.cases.iter().chain(skipped).map(name).collect();
         let is_fit = State::of(run, FEWEST_ROUNDS).is_fit;
-        Self { rows: rows_of(manifest, run), planned, is_fit }
+        Self { rows: run.rows(), planned, is_fit }
     }
 
     /// The row of a case, or of one of its measurements.
@@ -304,33 +307,34 @@ impl Cases {
 }
 
 /// What changed during a run, and unusual facts that change figures.
-fn inherited(run: &SavedRun) -> Vec<String> {
-    let changed = changes(run).into_iter().map(|change| {
+fn inherited(run: &Run) -> Vec<String> {
+    let changed = run.changes().into_iter().map(|change| {
         let [was, now] = change.texts();
         format!("{} changed from {was} to {now}: those processes are not used", change.name)
     });
-    let unusual = of_processes(run).unusual().into_iter().filter(|fact| fact.changes_figures);
+    let unusual = run.environment_of_processes().unusual().into_iter();
+    let unusual = unusual.filter(|fact| fact.changes_figures);
     changed.chain(unusual.map(|fact| fact.line())).collect()
 }
 
 /// Whether nothing disturbed a run, however few its rounds.
-fn is_quiet(run: &SavedRun) -> bool {
+fn is_quiet(run: &Run) -> bool {
     State::of(run, FEWEST_ROUNDS).word == Word::Quiet
 }
 
 /// How far the next quiet run will be from a quiet one.
-fn repeat(manifest: &Manifest, run: &RunData, cases: &Cases) -> Option<Repeat> {
-    if !is_quiet(run.saved) {
+fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases) -> Option<Repeat> {
+    if !is_quiet(data.run) {
         return None;
     }
     let rows = || cases.rows.iter().map(|rows| &rows[0]);
-    let figures: Figures = rows().filter_map(|row| Some((row.key(), row.figure?))).collect();
+    let figures: FiguresByCase = rows().filter_map(|row| Some((row.key(), row.figure?))).collect();
     // A run of one group says little about the other cases.
-    let has_most = |other: &Figures| {
+    let has_most = |other: &FiguresByCase| {
         2 * figures.keys().filter(|case| other.contains_key(*case)).count() >= figures.len()
     };
-    let quiet = run.alike.iter().filter(|(_, is_quiet)| *is_quiet).map(|(figures, _)| figures);
-    let quiet: Vec<&Figures> = quiet.filter(|figures| has_most(figures)).collect();
+    let quiet = data.alike.iter().filter(|(_, is_quiet)| *is_quiet).map(|(figures, _)| figures);
+    let quiet: Vec<&FiguresByCase> = quiet.filter(|figures| has_most(figures)).collect();
     let mut floors = BTreeMap::new();
     for (name, spread) in &RECORDED.repeat {
         let case = manifest.case(name).ok();
@@ -343,26 +347,26 @@ fn repeat(manifest: &Manifest, run: &RunData, cases: &Cases) -> Option<Repeat> {
     Repeat::of(&figures, &quiet, &Experience { runs, scaled, floors })
 }
 
-fn summary(manifest: &Manifest, run: &RunData, cases: &Cases) -> RunSummary {
-    let SavedRun { description, environment, invocations, .. } = run.saved;
-    let state = State::of(run.saved, run.progress.rounds);
+fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
+    let Run { description, environment, .. } = &*data.run;
+    let state = State::of(data.run, data.progress.rounds);
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
-        name: run.name.clone(),
+        name: data.name.clone(),
         label: environment.label(),
         machine: environment.machine(),
         environment: environment.sentence(),
-        inherited: inherited(run.saved),
+        inherited: inherited(data.run),
         started_at: description.started_at.clone(),
         version: description.brigade_version.clone(),
         command: command.unwrap_or_default(),
         seed: description.seed,
-        progress: run.progress.clone(),
+        progress: data.progress.clone(),
         skipped: description.skipped.clone(),
         state,
-        lost_time: lost_time(run.saved),
-        reference_ns: reference_ns(invocations),
-        repeat: repeat(manifest, run, cases),
+        lost_time: data.run.lost_time(),
+        reference_ns: data.run.reference_ns(),
+        repeat: repeat(manifest, data, cases),
     }
 }
 
@@ -421,9 +425,9 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
 
 /// The cases by group: the one that a run was for, or else the first that lists them; at the end
 /// the cases in no group.
-fn groups(manifest: &Manifest, run: &SavedRun, cases: &Cases) -> Vec<Group> {
+fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
     let recorded = run.description.details.iter().filter_map(|detail| {
-        let known = case_of(manifest, run, &detail.case);
+        let known = case_of(manifest, &run.description, &detail.case);
         Some((known.map_or(&detail.case, |known| &known.name), detail.group.as_ref()?))
     });
     let recorded: BTreeMap<_, _> = recorded.collect();
@@ -479,10 +483,10 @@ fn add_factors(rows: &mut [Row]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, WholeRun};
 
     /// The fixed run, half of whose time went to other processes.
-    fn busy() -> SavedRun {
+    fn busy() -> WholeRun {
         let mut busy = fixtures::run();
         for record in busy.invocations.iter_mut().filter_map(|one| one.record.as_mut()) {
             record.interference.others_cpu_ns = record.interference.wall_ns.map(|ns| ns as i64);
@@ -511,7 +515,9 @@ mod tests {
                  over = 'create'"),
             row("case = 'create'\nover = 'create'"),
         ];
-        let group = &groups(&manifest, &saved, &Cases::of(&manifest, &saved))[1];
+        let mut run = saved.judged();
+        run.refresh(&manifest);
+        let group = &groups(&manifest, &run, &Cases::of(&manifest, &run))[1];
         let seen: Vec<_> = group
             .comparisons
             .iter()
@@ -533,11 +539,12 @@ mod tests {
     fn only_a_quiet_run_is_forecast_and_by_quiet_ones() {
         let manifest = fixtures::manifest();
         let (quiet, busy) = (fixtures::run(), busy());
-        let alike = &[&quiet, &busy].map(|run| other_run(&manifest, run));
-        let runs = |saved| {
-            let (name, progress) = (String::new(), RunProgress::default());
-            let data = RunData { name, saved, progress, alike };
-            report(&manifest, &data).run.repeat.map(|repeat| repeat.runs)
+        let alike = &[&quiet, &busy].map(|run| other_run(&manifest, &mut run.judged()));
+        let runs = |saved: &WholeRun| {
+            let (name, run) = (String::new(), &mut saved.judged());
+            let progress = RunProgress::default();
+            let data = RunData { name, run, progress, alike };
+            report(&manifest, data).run.repeat.map(|repeat| repeat.runs)
         };
         assert_eq!((runs(&quiet), runs(&busy)), (Some(1), None));
     }

@@ -90,7 +90,7 @@ struct Measured {
 
 impl Savings {
     /// What a group's kinds save in the run with these rows.
-    pub fn all(manifest: &Manifest, group: &Group, rows: &[Vec<Row>]) -> Vec<Self> {
+    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
         let of_spec = |spec| Some((spec, Self::of(manifest, spec, rows)?));
         let mut all: Vec<_> = group.savings.iter().filter_map(of_spec).collect();
         if let Some(((_, first), others)) = all.split_first_mut() {
@@ -101,7 +101,7 @@ impl Savings {
         all.into_iter().map(|(_, savings)| savings).collect()
     }
 
-    fn of(manifest: &Manifest, spec: &SavingsSpec, rows: &[Vec<Row>]) -> Option<Self> {
+    fn of(manifest: &Manifest, spec: &SavingsSpec, rows: &[&[Row]]) -> Option<Self> {
         let [cases, others] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
         let pairs = cases.ok()?.into_iter().zip(others.ok()?);
         let measured = pairs.filter_map(|(case, other)| {
@@ -145,7 +145,7 @@ impl Savings {
 }
 
 impl Measured {
-    fn of(spec: &SavingsSpec, rows: &[Vec<Row>], case: &Row, over: &Row) -> Option<Self> {
+    fn of(spec: &SavingsSpec, rows: &[&[Row]], case: &Row, over: &Row) -> Option<Self> {
         let figure = |row: &Row| named(rows, &row.case, spec.measurement.as_deref()).cloned();
         let times = [figure(case)?, figure(over)?];
         let sides = times.each_ref().map(Row::by_round);
@@ -254,6 +254,7 @@ mod tests {
             all.push(rows(" --a x", units, other_ns - saved, 0.9, noise));
             all.push(rows(" --b x", units, other_ns - 4000.0, 0.1, noise));
         }
+        let all: Vec<&[Row]> = all.iter().map(|rows| &rows[..]).collect();
         Savings::all(&manifest, &manifest.groups[0], &all)
     }
 

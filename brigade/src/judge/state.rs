@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::lost_time::LostTime;
 pub use super::lost_time::{Cause, Word};
-use super::row::{all_measured, by_name};
+use super::run::Run;
 use super::statistics::{median, quantile, sorted};
-use crate::store::results::{Invocation, SavedRun};
+use crate::store::results::Reference;
 
 /// The fewest rounds with a verdict.
 pub const FEWEST_ROUNDS: u32 = 3;
@@ -47,15 +47,14 @@ pub struct State {
 
 impl State {
     /// The state of a run with so many whole rounds.
-    pub fn of(run: &SavedRun, rounds: u32) -> Self {
-        Self::from(lost_time(run), speed_change(&run.invocations), rounds)
+    pub fn of(run: &Run, rounds: u32) -> Self {
+        Self::from(run.lost_time(), speed_change(run.references()), rounds)
     }
 
     /// The state of one side of a comparison whose sides use different CPUs. What was lost is taken
     /// as that of a single CPU: it may all have been lost on the one that matters.
-    pub fn on_its_cpus(run: &SavedRun, rounds: u32) -> Self {
-        let lost = by_name(run).into_values().map(|invocations| all_measured(&invocations));
-        Self::from(LostTime::on_one_cpu(lost), None, rounds)
+    pub fn on_its_cpus(run: &Run, rounds: u32) -> Self {
+        Self::from(run.lost_time_of_one_cpu(), None, rounds)
     }
 
     fn from(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
@@ -85,17 +84,11 @@ impl State {
     }
 }
 
-/// The time that all processes lost, also those whose figures are not used: they show what happened
-/// during the run.
-pub fn lost_time(run: &SavedRun) -> Option<LostTime> {
-    LostTime::from(by_name(run).into_values().map(|invocations| all_measured(&invocations)))
-}
-
 /// How much slower the reference work is in the slowest tenth of its readings than in the fastest,
 /// as a share. Each reading counts relative to the others on its CPU.
-fn speed_change(invocations: &[Invocation]) -> Option<f64> {
+fn speed_change(references: &[Reference]) -> Option<f64> {
     let mut by_cpu = BTreeMap::<usize, Vec<f64>>::new();
-    for reference in invocations.iter().filter_map(|invocation| invocation.reference) {
+    for reference in references {
         if reference.kernel_ns > 0.0 && reference.kernel_ns.is_finite() {
             by_cpu.entry(reference.cpu).or_default().push(reference.kernel_ns);
         }
@@ -113,9 +106,6 @@ fn speed_change(invocations: &[Invocation]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::Sample;
-    use crate::store::results::Reference;
-
     /// The word of a run that lost this much, on a machine that changed its speed by so much.
     #[track_caller]
     fn check(lost: LostTime, change: f64, expected: Word, is_fit: bool, is_comparable: bool) {
@@ -154,11 +144,8 @@ mod tests {
     }
 
     /// Readings on these CPUs, in turn.
-    fn readings(count: usize, ns: impl Fn(usize) -> f64) -> Vec<Invocation> {
-        let reading = |index: usize| {
-            let reference = Some(Reference { cpu: index % 2, kernel_ns: ns(index) });
-            Invocation { reference, ..Sample::hop(1.0).in_round("ring", 1) }
-        };
+    fn readings(count: usize, ns: impl Fn(usize) -> f64) -> Vec<Reference> {
+        let reading = |index: usize| Reference { cpu: index % 2, kernel_ns: ns(index) };
         (0..count).map(reading).collect()
     }
 

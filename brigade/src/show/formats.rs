@@ -99,7 +99,7 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
     let mut writer = Writer::from_writer(Vec::new());
     let mut is_empty = true;
     for row in report.groups.iter().flat_map(|group| &group.rows) {
-        for process in &row.processes {
+        for process in row.processes.iter() {
             is_empty = false;
             writer.serialize(CsvLine {
                 run: cell(&report.run.name),

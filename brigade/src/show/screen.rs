@@ -402,12 +402,12 @@ mod tests {
 
     use super::super::page::ABSENT;
     use super::*;
-    use crate::fixtures::{self, Sample};
+    use crate::fixtures::{self, Sample, WholeRun};
     use crate::judge::compare::Repeat;
     use crate::judge::report::{Answer, RunData, report};
     use crate::judge::statistics::sorted;
     use crate::manifest::Manifest;
-    use crate::store::results::{Invocation, SavedRun};
+    use crate::store::results::Invocation;
 
     const PLACE: Place<'_> =
         Place { folder: "results/run-1", page: None, bold: false, height: None };
@@ -549,7 +549,7 @@ mod tests {
     }
 
     /// A run of the default cases whose processes scatter by up to half, in one mode or in two.
-    fn simulated(manifest: &Manifest, rng: &mut Rng) -> SavedRun {
+    fn simulated(manifest: &Manifest, rng: &mut Rng) -> WholeRun {
         let mut run = fixtures::run();
         let rounds = rng.u32(0..25);
         run.description.cases =
@@ -573,12 +573,13 @@ mod tests {
     #[test]
     fn what_is_printed_of_recorded_and_simulated_runs_is_whole_and_agrees() {
         let manifest = Manifest::load(None).unwrap();
-        let report = |saved: &SavedRun, rounds: u32| {
+        let report = |saved: &WholeRun, rounds: u32| {
             let progress = RunProgress { rounds, is_complete: true, ..Default::default() };
-            report(&manifest, &RunData { name: "run-1".to_owned(), saved, progress, alike: &[] })
+            let (name, run) = ("run-1".to_owned(), &mut saved.judged());
+            report(&manifest, RunData { name, run, progress, alike: &[] })
         };
         for folder in contract::repository::recorded_runs() {
-            check(&report(&SavedRun::read(&folder).unwrap(), 20));
+            check(&report(&fixtures::read(&folder), 20));
         }
         let mut rng = Rng::with_seed(1);
         for _ in 0..200 {
@@ -610,11 +611,8 @@ mod tests {
         let manifest = Manifest::load(None).unwrap();
         let mut reports = contract::repository::recorded_runs().into_iter().map(|folder| {
             let progress = RunProgress { rounds: 20, is_complete: true, ..Default::default() };
-            let saved = SavedRun::read(&folder).unwrap();
-            report(
-                &manifest,
-                &RunData { name: "run".to_owned(), saved: &saved, progress, alike: &[] },
-            )
+            let (name, run) = ("run".to_owned(), &mut fixtures::read(&folder).judged());
+            report(&manifest, RunData { name, run, progress, alike: &[] })
         });
         reports.find(|report| report.screen.len() == 4).expect("a default run")
     }

@@ -2,11 +2,11 @@
 //! be read costs a warning.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::results::{RUN, SavedRun};
+use super::results::{Environment, Invocation, RUN, RunDescription, SavedRun};
 use super::warnings::Warnings;
 
 /// The most runs that [`Neighbours::alike`] reads.
@@ -65,46 +65,43 @@ impl Neighbours {
             .filter_map(|folder| Some((&**folder, SavedRun::described(folder).ok()?)))
     }
 
-    /// The newest [`MOST_ALIKE`] runs of the same build on the same machine as `own_folder`, one of
-    /// these runs, that began before `before`, RFC 3339: all facts of their environments, and those
-    /// that their processes inherited, are equal except the boot and tools. `read` gets each when it
-    /// has been read, so that no two are in memory.
+    /// The newest [`MOST_ALIKE`] runs of the same build on the same machine as the one in
+    /// `own_folder` that began before `before`, RFC 3339, and their folders: all facts of their
+    /// environments are equal except the boot and tools. `begin` makes of each what its invocations
+    /// are added to with `add`.
     pub fn alike<T>(
         &mut self,
         own_folder: &Path,
         before: &str,
-        mut read: impl FnMut(&Path, SavedRun) -> T,
-    ) -> Vec<T> {
+        begin: impl Fn(&SavedRun) -> T,
+        add: impl Fn(&mut T, Invocation),
+    ) -> Vec<(PathBuf, T)> {
         let facts = |run: &SavedRun| {
             let of_another = |name: &str| name == "boot" || name.starts_with("software.tools.");
             let mut facts = run.environment.facts.clone();
             facts.retain(|name, _| !of_another(name));
             facts
         };
-        let own = SavedRun::read_bounded(own_folder, LONGEST_OF_ANOTHER)
-            .or_else(|_| SavedRun::described(own_folder));
-        let Ok(own) = own else { return Vec::new() };
-        let is_alike = |(folder, run): (&Path, SavedRun)| {
+        let Ok(own) = SavedRun::described(own_folder) else { return Vec::new() };
+        let is_alike = |(folder, run): &(&Path, SavedRun)| {
             let is_earlier = run.description.started_at.as_str() < before;
-            let is_other = is_earlier && folder != own_folder;
-            let is_alike = is_other && facts(&run) == facts(&own) && run.is_of_build_of(&own);
-            is_alike.then(|| folder.to_owned())
+            let is_other = is_earlier && *folder != own_folder;
+            is_other && facts(run) == facts(&own) && run.is_of_build_of(&own)
         };
-        let alike: Vec<PathBuf> = self.runs().filter_map(is_alike).take(MOST_ALIKE).collect();
-        let inherited = own.inherited();
+        let alike = self.runs().filter(is_alike).take(MOST_ALIKE);
+        let alike: Vec<_> = alike.map(|(folder, run)| (folder.to_owned(), run)).collect();
         let mut found = Vec::new();
-        for folder in alike {
-            match SavedRun::read_bounded(&folder, LONGEST_OF_ANOTHER) {
+        for (folder, run) in alike {
+            let mut begun = begin(&run);
+            let add = |invocation| add(&mut begun, invocation);
+            match run.with_records_in(&folder, LONGEST_OF_ANOTHER, add) {
                 Ok(run) => {
                     if run.warnings.count() > 0 {
                         let lines = run.warnings.count();
                         let folder = folder.display();
                         self.warnings.push(&format!("{folder}: {lines} of its lines are not used"));
                     }
-                    // Before its first process a run has inherited nothing.
-                    if own.invocations.is_empty() || run.inherited() == inherited {
-                        found.push(read(&folder, run));
-                    }
+                    found.push((folder, begun));
                 }
                 Err(error) => self.warn(&error),
             }
@@ -118,29 +115,37 @@ impl Neighbours {
 }
 
 impl SavedRun {
-    /// Whether its programs are those of another run: of one revision, and the same binaries, as far
-    /// as both ran them.
+    /// Whether its programs are those of another run.
     pub fn is_of_build_of(&self, other: &Self) -> bool {
-        let revision = |run: &Self| {
-            let name = |name: &str| run.environment.get(name).map(str::to_owned);
-            ["software.git_revision", "software.git_dirty", "software.brigade"].map(name)
-        };
-        let [own, others] = [self, other]
-            .map(|run| run.description.procedure.as_ref().map(|procedure| &procedure.binaries));
-        let are_equal = own.into_iter().flatten().all(|(program, fingerprint)| {
-            let other = others.and_then(|others| others.get(program));
-            other.is_none_or(|other| other == fingerprint)
-        });
-        revision(self) == revision(other) && are_equal
+        let [own, other] = [self, other].map(|run| Build::of(&run.description, &run.environment));
+        own.is_that_of(&other)
+    }
+}
+
+/// What identifies the programs of a run.
+pub struct Build<'a> {
+    /// The revision, and whether it had changes.
+    revision: [Option<&'a str>; 3],
+    binaries: Option<&'a BTreeMap<String, String>>,
+}
+
+impl<'a> Build<'a> {
+    /// The build of the run with this description in this environment.
+    pub fn of(description: &'a RunDescription, environment: &'a Environment) -> Self {
+        let facts = ["software.git_revision", "software.git_dirty", "software.brigade"];
+        Self {
+            revision: facts.map(|name| environment.get(name)),
+            binaries: description.procedure.as_ref().map(|procedure| &procedure.binaries),
+        }
     }
 
-    /// The values of each fact that its processes inherited.
-    fn inherited(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
-        let records = self.invocations.iter().filter_map(|invocation| invocation.record.as_ref());
-        for (name, value) in records.flat_map(|record| &record.inherited) {
-            values.entry(name).or_default().insert(value);
-        }
-        values
+    /// Whether both are of one revision, and the same binaries, as far as both runs ran them.
+    pub fn is_that_of(&self, other: &Self) -> bool {
+        let mut own = self.binaries.into_iter().flatten();
+        let are_equal = own.all(|(program, fingerprint)| {
+            let other = other.binaries.and_then(|others| others.get(program));
+            other.is_none_or(|other| other == fingerprint)
+        });
+        self.revision == other.revision && are_equal
     }
 }

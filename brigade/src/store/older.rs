@@ -52,14 +52,13 @@ mod tests {
     use contract::repository;
 
     use crate::manifest::Manifest;
-    use crate::store::results::SavedRun;
 
     /// As the programs declare today.
     #[test]
     fn every_recorded_run_says_what_its_tasks_are() {
         let suite = Manifest::load(None).unwrap();
         for folder in repository::recorded_runs() {
-            for invocation in SavedRun::read(&folder).unwrap().invocations {
+            for invocation in crate::fixtures::read(&folder).invocations {
                 let record = invocation.record.unwrap();
                 assert_ne!(record.kind, None, "{}", invocation.case);
                 if let Ok(case) = suite.case(&invocation.case) {

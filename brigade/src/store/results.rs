@@ -314,8 +314,13 @@ impl Folder {
     ///
     /// # Errors
     /// If the folder or a file cannot be created.
-    pub fn create(parent: &Path, run: &SavedRun, label: &str) -> anyhow::Result<Self> {
-        let date = run.description.started_at.split('T').next().unwrap_or_default();
+    pub fn create(
+        parent: &Path,
+        description: &RunDescription,
+        environment: &Environment,
+        label: &str,
+    ) -> anyhow::Result<Self> {
+        let date = description.started_at.split('T').next().unwrap_or_default();
         let path = fs::create_dir_all(parent)
             .and_then(|()| make_unused(parent, &format!("{date}-{label}")))
             .with_context(|| {
@@ -329,8 +334,8 @@ impl Folder {
             .with_context(|| format!("creating {}", file.display()))?;
         let folder = Self { path, records };
         // `run.json` makes a run resumable, so it is written last.
-        folder.write_json(ENVIRONMENT, &run.environment)?;
-        folder.write_json(RUN, &run.description)?;
+        folder.write_json(ENVIRONMENT, environment)?;
+        folder.write_json(RUN, description)?;
         Ok(folder)
     }
 
@@ -375,9 +380,9 @@ impl Folder {
     ///
     /// # Errors
     /// As [`SavedRun::read`].
-    pub fn read(&self, repair: Repair) -> anyhow::Result<SavedRun> {
+    pub fn read(&self, repair: Repair, each: impl FnMut(Invocation)) -> anyhow::Result<SavedRun> {
         (&self.records).seek(SeekFrom::Start(0))?;
-        SavedRun::described(&self.path)?.with_records(&self.records, repair.kept as u64)
+        SavedRun::described(&self.path)?.with_records(&self.records, repair.kept as u64, each)
     }
 
     /// Makes the repair that [`Self::needed_repair`] found.
@@ -482,46 +487,42 @@ fn make_unused(parent: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// A run, read from its folder.
+/// A run, read from its folder. Its invocations, which are long, are passed on as they are read.
 #[derive(Debug)]
 pub struct SavedRun {
     /// What was run: `run.json`.
     pub description: RunDescription,
     /// The machine: `environment.json`.
     pub environment: Environment,
-    /// The invocations, in the order in which they ended: `records.jsonl`.
-    pub invocations: Vec<Invocation>,
     /// The lines that were not used, and why. They quote the folder's content, unescaped.
     pub warnings: Warnings,
 }
 
 impl SavedRun {
-    /// A run without invocations.
-    pub fn new(description: RunDescription, environment: Environment) -> Self {
-        let (invocations, warnings) = (Vec::new(), Warnings::default());
-        Self { description, environment, invocations, warnings }
-    }
-
-    /// Reads the folder of a run, including an interrupted or killed one. An invalid line of
-    /// records costs a warning.
+    /// Reads the folder of a run, including an interrupted or killed one. `each` gets its
+    /// invocations, in the order in which they ended. An invalid line of records costs a warning.
     ///
     /// # Errors
     /// If `folder` contains no run, or a file cannot be read or is too long.
-    pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        Self::read_bounded(folder, LONGEST_RECORDS)
+    pub fn read(folder: &Path, each: impl FnMut(Invocation)) -> anyhow::Result<Self> {
+        Self::described(folder)?.with_records_in(folder, LONGEST_RECORDS, each)
     }
 
-    /// Reads the folder of a run whose records have at most so many bytes.
+    /// Reads the records of the run in `folder`, if these have at most so many bytes.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_bounded(folder: &Path, most: u64) -> anyhow::Result<Self> {
-        let run = Self::described(folder)?;
+    pub fn with_records_in(
+        self,
+        folder: &Path,
+        most: u64,
+        each: impl FnMut(Invocation),
+    ) -> anyhow::Result<Self> {
         let path = folder.join(RECORDS);
         let read = || {
             let records = bounds::open(&path, &mut OpenOptions::new(), 0, most)?;
             let length = records.metadata()?.len();
-            run.with_records(records, length)
+            self.with_records(records, length, each)
         };
         read().with_context(|| format!("reading {}", path.display()))
     }
@@ -544,14 +545,20 @@ impl SavedRun {
     fn parsed(description: &[u8], environment: &[u8]) -> anyhow::Result<Self> {
         let description: RunDescription = parsed(description).context(RUN)?;
         description.verify_sizes().context(RUN)?;
-        Ok(Self::new(description, parsed(environment).context(ENVIRONMENT)?))
+        let environment = parsed(environment).context(ENVIRONMENT)?;
+        Ok(Self { description, environment, warnings: Warnings::default() })
     }
 
     /// The run with its records, the first `length` bytes of a file.
     ///
     /// # Errors
     /// If they cannot be read.
-    fn with_records(mut self, records: impl Read, length: u64) -> anyhow::Result<Self> {
+    fn with_records(
+        mut self,
+        records: impl Read,
+        length: u64,
+        mut each: impl FnMut(Invocation),
+    ) -> anyhow::Result<Self> {
         let mut lines = Lines::new(records, length);
         let mut reading = Reading::of(&self.description);
         let mut number = 0;
@@ -563,7 +570,7 @@ impl SavedRun {
                 break;
             }
             match reading.invocation(line) {
-                Ok(invocation) => self.invocations.push(invocation),
+                Ok(invocation) => each(invocation),
                 Err(error) => {
                     let warning = format!("{RECORDS} line {number}: {error:#}: not used");
                     self.warnings.push(&warning);
@@ -594,6 +601,8 @@ impl RunDescription {
             let length = name.chars().count();
             bail!("has a case of {length} characters, more than {LONGEST_CASE}");
         }
+        let names: BTreeSet<&String> = self.cases.iter().collect();
+        ensure!(names.len() == self.cases.len(), "has a case twice");
         Ok(())
     }
 }
@@ -686,8 +695,7 @@ mod tests {
         };
         let schema_version = SCHEMA_VERSION.to_owned();
         let environment = Environment { schema_version, ..Environment::default() };
-        let run = SavedRun::new(run, environment);
-        Folder::create(parent, &run, "x").unwrap()
+        Folder::create(parent, &run, &environment, "x").unwrap()
     }
 
     #[test]
@@ -716,7 +724,7 @@ mod tests {
             let kept = length == line.len();
             let repair = folder.needed_repair().unwrap();
             assert_eq!(repair.cut, if kept { 0 } else { length });
-            assert_eq!(folder.read(repair).unwrap().warnings.count(), 0);
+            assert_eq!(folder.read(repair, drop).unwrap().warnings.count(), 0);
             assert_eq!(fs::read(&records).unwrap(), before, "it was written to");
             folder.repair(repair).unwrap();
             folder.append(&failed(3)).unwrap();
@@ -753,8 +761,17 @@ mod tests {
         folder
     }
 
-    fn parse(run: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<SavedRun> {
-        SavedRun::parsed(run, environment)?.with_records(records, records.len() as u64)
+    fn parse(run: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<Read> {
+        let mut invocations = Vec::new();
+        let run = SavedRun::parsed(run, environment)?;
+        let run = run.with_records(records, records.len() as u64, |one| invocations.push(one))?;
+        Ok(Read { warnings: run.warnings, invocations })
+    }
+
+    /// What was read of a run's records.
+    struct Read {
+        warnings: Warnings,
+        invocations: Vec<Invocation>,
     }
 
     fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -766,11 +783,12 @@ mod tests {
     #[test]
     fn every_recorded_run_of_this_repository_is_read_whole() {
         for folder in contract::repository::recorded_runs() {
-            let run = SavedRun::read(&folder).unwrap();
+            let mut invocations = Vec::new();
+            let run = SavedRun::read(&folder, |one| invocations.push(one)).unwrap();
             let text = fs::read_to_string(folder.join(RECORDS)).unwrap();
             assert_eq!(run.warnings, Warnings::default(), "{}", folder.display());
-            assert_eq!(run.invocations.len(), text.lines().count());
-            let records = run.invocations.iter().filter_map(|one| one.record.as_ref());
+            assert_eq!(invocations.len(), text.lines().count());
+            let records = invocations.iter().filter_map(|one| one.record.as_ref());
             for measurement in records.flat_map(|record| &record.measurements) {
                 let histogram = contract::record::decoded(&measurement.histogram);
                 assert_eq!(histogram.len(), measurement.count);
@@ -779,10 +797,10 @@ mod tests {
     }
 
     #[test]
-    fn runs_alike_are_earlier_ones_of_one_build_that_inherited_the_same() {
+    fn runs_alike_are_earlier_ones_of_one_build() {
         let parent = tempfile::tempdir().unwrap();
         let started = "\"started_at\": \"2";
-        let changes: [(&str, usize, &str, &str); 8] = [
+        let changes: [(&str, usize, &str, &str); 7] = [
             ("one", 0, started, started),
             ("two", 0, started, "\"started_at\": \"1"),
             ("candidate", 0, "\"side\": null", "\"side\": \"candidate\""),
@@ -790,7 +808,6 @@ mod tests {
             ("rebuilt", 0, "CRC-32 ", "CRC-32 0"),
             ("elsewhere", 1, "\"kernel.release\": \"", "\"kernel.release\": \"9"),
             ("revised", 1, "\"software.git_revision\": \"", "\"software.git_revision\": \"9"),
-            ("inherits", 2, "\"scheduling.nice\":\"", "\"scheduling.nice\":\"1"),
         ];
         for (name, file, from, to) in changes {
             let mut files = files();
@@ -804,12 +821,12 @@ mod tests {
             fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
         }
         let mut neighbours = Neighbours::of(parent.path());
-        assert_eq!(neighbours.folders.len(), 7);
-        let one = SavedRun::read(&parent.path().join("one")).unwrap();
+        assert_eq!(neighbours.folders.len(), 6);
+        let one = SavedRun::described(&parent.path().join("one")).unwrap();
         let before = &one.description.started_at;
-        let name = |folder: &Path, _| folder.file_name().unwrap().to_owned();
-        let names = neighbours.alike(&parent.path().join("one"), before, name);
-        assert_eq!((names, neighbours.warnings), (vec!["two".into()], Warnings::default()));
+        let alike = neighbours.alike(&parent.path().join("one"), before, |_| (), |(), _| ());
+        let names: Vec<_> = alike.iter().map(|(folder, ())| folder.file_name().unwrap()).collect();
+        assert_eq!((names, neighbours.warnings), (vec!["two".as_ref()], Warnings::default()));
     }
 
     /// The alternatives to one value of a document.
@@ -907,7 +924,8 @@ mod tests {
 
     #[test]
     fn sizes_are_checked_before_anything_is_kept() {
-        let error = |folder: &Path| format!("{:#}", SavedRun::read(folder).expect_err("an error"));
+        let error =
+            |folder: &Path| format!("{:#}", SavedRun::read(folder, drop).expect_err("an error"));
         for (name, most) in [
             (RUN, LONGEST_DESCRIPTION),
             (ENVIRONMENT, LONGEST_DESCRIPTION),
@@ -924,7 +942,7 @@ mod tests {
         }
         let mut files = files();
         files[2] = b"{}\n".repeat(2 * MOST_LINES);
-        let read = SavedRun::read(folder_with(&files).path()).unwrap();
+        let read = SavedRun::read(folder_with(&files).path(), drop).unwrap();
         assert_eq!(read.warnings.count(), MOST_LINES + 1);
         for (edit, reason) in [
             (
@@ -949,7 +967,8 @@ mod tests {
 
     #[test]
     fn a_folder_without_a_run_is_one_clear_error() {
-        let error = |folder: &Path| format!("{:#}", SavedRun::read(folder).expect_err("an error"));
+        let error =
+            |folder: &Path| format!("{:#}", SavedRun::read(folder, drop).expect_err("an error"));
         for name in [RUN, ENVIRONMENT, RECORDS] {
             let folder = folder_with(&files());
             fs::remove_file(folder.path().join(name)).unwrap();

@@ -41,7 +41,8 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
 
 #[test]
 fn a_terminal_shows_the_screen_while_the_rest_is_measured() {
-    let bench = Bench::new(&["a", "b"], &format!("echo '{RECORD}'"));
+    // Of processes this long, each redraws it.
+    let bench = Bench::new(&["a", "b"], &format!("sleep 0.5; echo '{RECORD}'"));
     let brigade = bench.brigade(&["run"]);
     let words: Vec<_> = brigade.get_args().map(|word| word.to_str().unwrap()).collect();
     let program = brigade.get_program().to_str().unwrap();

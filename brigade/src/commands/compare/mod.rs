@@ -6,19 +6,16 @@ mod side_by_side;
 use std::path::PathBuf;
 
 use crate::commands::flags::{CompareFlags, ComparisonFormat, FailOn};
-use crate::commands::output::{self, read};
-use crate::commands::report::rounds;
+use crate::commands::output;
+use crate::commands::saved::{Saved, alike};
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::{
-    Comparison, Design, Figures, Pair, Side, Verdict, figures, reference_ns,
-};
-use crate::judge::environment::{Difference, between_machines, of_processes, same_machine};
-use crate::judge::row::{Row, cases_of};
-use crate::judge::state::State;
+use crate::judge::compare::{Comparison, Design, Pair, Side, Verdict};
+use crate::judge::environment::{Difference, between_machines, same_machine};
+use crate::judge::row::Row;
+use crate::judge::run::{FiguresByCase, Run};
 use crate::manifest::Manifest;
 use crate::show;
 use crate::show::comparison::{blocks, nothing_compared};
-use crate::store::results::SavedRun;
 
 /// Runs `brigade compare`.
 ///
@@ -53,27 +50,29 @@ fn of_runs(
     margin: f64,
 ) -> anyhow::Result<Comparison> {
     let read_all = |folders: &[PathBuf]| {
-        folders.iter().map(|folder| read(folder)).collect::<anyhow::Result<Vec<_>>>()
+        folders.iter().map(|folder| Saved::read(folder)).collect::<anyhow::Result<Vec<_>>>()
     };
-    let groups = [read_all(&folders[0])?, read_all(&folders[1])?];
+    let mut groups = [read_all(&folders[0])?, read_all(&folders[1])?];
     let sides = [0, 1].map(|side| described(&folders[side], &groups[side]));
-    let rows = |run: &SavedRun| cases_of(manifest, run);
-    let mut comparison = match groups.each_ref().map(Vec::as_slice) {
+    let mut comparison = match groups.each_mut().map(Vec::as_mut_slice) {
         [[first], [second]] => {
             let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]], [first, second]);
-            let (both, correction) = ([rows(first), rows(second)], correction(first, second));
+            let correction = correction(&first.run, &second.run);
+            let both = [first, second].map(|saved| saved.run.cases(manifest));
             Comparison::of(Design::TwoRuns, sides, both, margin, correction, &earlier)
         }
-        _ => {
+        groups => {
             // A disturbed run is no sample of its side.
-            let both = [0, 1].map(|side: usize| {
-                let runs = groups[side].iter().zip(&sides[side].states);
-                over_runs(runs.filter(|(_, state)| state.is_fit).map(|(run, _)| rows(run)))
+            let [baselines, candidates] = groups;
+            let both = [(baselines, &sides[0]), (candidates, &sides[1])].map(|(runs, side)| {
+                let runs = runs.iter_mut().zip(&side.states);
+                let fit = runs.filter(|(_, state)| state.is_fit);
+                over_runs(fit.map(|(saved, _)| saved.run.cases(manifest)))
             });
             Comparison::of(Design::Groups, sides, both, margin, None, &[])
         }
     };
-    let mut runs = groups.iter().flatten();
+    let mut runs = groups.iter().flatten().map(|saved| &saved.run);
     let first = runs.next();
     comparison.is_one_build = first.is_some_and(|first| runs.all(|run| run.is_of_build_of(first)));
     comparison.environment_differences = differences(&groups);
@@ -95,9 +94,9 @@ fn over_runs(runs: impl Iterator<Item = Vec<Row>>) -> Vec<Row> {
 
 /// By what to multiply the candidate's times so that both sides had a machine of one speed: only
 /// for two runs of one machine.
-fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
+fn correction(first: &Run, second: &Run) -> Option<f64> {
     let is_one = same_machine(&first.environment, &second.environment);
-    let [first, second] = [first, second].map(|run| reference_ns(&run.invocations));
+    let [first, second] = [first, second].map(Run::reference_ns);
     is_one.then_some(first? / second?)
 }
 
@@ -107,49 +106,48 @@ fn correction(first: &SavedRun, second: &SavedRun) -> Option<f64> {
 fn earlier(
     manifest: &Manifest,
     folders: Pair<&PathBuf>,
-    runs: Pair<&SavedRun>,
-) -> Vec<Vec<Figures>> {
+    runs: Pair<&Saved>,
+) -> Vec<Vec<FiguresByCase>> {
     let own = folders.map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-    let [first, second] = runs.map(|run| &run.description.started_at);
+    let [first, second] = runs.map(|saved| &saved.run.description.started_at);
     let before = first.max(second);
     // If the two are of one build, the runs next to the second are of it, too.
     let mut known = own.to_vec();
     let sets = own.each_ref().map(|folder| {
-        let set = output::alike(folder, before, |folder, run| {
-            let is_new = !known.contains(&folder.to_owned());
-            known.push(folder.to_owned());
-            let is_used = is_new && State::of(&run, rounds(&run)).is_comparable;
-            is_used.then(|| figures(manifest, &run))
-        });
-        set.into_iter().flatten().collect::<Vec<Figures>>()
+        let mut set = alike(folder, before);
+        set.retain(|(folder, _)| !known.contains(folder));
+        known.extend(set.iter().map(|(folder, _)| folder.clone()));
+        let used = set.into_iter().filter(|(_, saved)| saved.state().is_comparable);
+        used.map(|(_, mut saved)| saved.run.figures(manifest)).collect::<Vec<FiguresByCase>>()
     });
-    match (runs[0].is_of_build_of(runs[1]), sets) {
+    match (runs[0].run.is_of_build_of(&runs[1].run), sets) {
         (true, sets) => vec![sets.concat()],
         (false, sets) => sets.into(),
     }
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.
-fn differences(groups: &Pair<Vec<SavedRun>>) -> Vec<Difference> {
-    let [first, second] = groups.each_ref().map(|group| of_processes(&group[0]));
+fn differences(groups: &Pair<Vec<Saved>>) -> Vec<Difference> {
+    let environment = |saved: &Saved| saved.run.environment_of_processes();
+    let [first, second] = groups.each_ref().map(|group| environment(&group[0]));
     let mut found = between_machines(&first, &second);
-    let baselines = groups[0].iter().map(|run| between_machines(&of_processes(run), &second));
-    let candidates = groups[1].iter().map(|run| between_machines(&first, &of_processes(run)));
+    let baselines = groups[0].iter().map(|run| between_machines(&environment(run), &second));
+    let candidates = groups[1].iter().map(|run| between_machines(&first, &environment(run)));
     for others in baselines.chain(candidates) {
         found.retain(|difference| others.contains(difference));
     }
     found
 }
 
-fn described(folders: &[PathBuf], runs: &[SavedRun]) -> Side {
-    let states = runs.iter().map(|run| State::of(run, rounds(run))).collect();
+fn described(folders: &[PathBuf], runs: &[Saved]) -> Side {
+    let states = runs.iter().map(Saved::state).collect();
     let ([folder], [run]) = (folders, runs) else {
         return Side { records: format!("{} runs", folders.len()), states, ..Side::default() };
     };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
         records: output::name_of(&absolute),
-        revision: run.environment.revision(),
+        revision: run.run.environment.revision(),
         states,
         ..Side::default()
     }

@@ -2,7 +2,6 @@
 //! process, until the rounds or the time are used up. Both run the same cases, with different
 //! binaries, under different commands or with different flags.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
@@ -11,16 +10,15 @@ use harness::{anonymous, terminal};
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::output;
-use crate::commands::report::rounds;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, Side};
-use crate::judge::row::cases_of;
+use crate::judge::run::Run;
 use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::measure::executables::{Executables, executables_in};
 use crate::plan::{Schedule, Turn};
-use crate::store::results::{Environment, Procedure, RunDescription, SavedRun, Skipped};
+use crate::store::results::{Environment, Procedure, RunDescription, Skipped};
 
 /// The default time per case.
 const SECONDS_FOR_A_CASE: f64 = 25.0;
@@ -58,28 +56,31 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     };
     let series = |variant: &Variant, side: &str, binaries: Executables| {
         let description = RunDescription { side: Some(side.to_owned()), ..description.clone() };
-        let saved = SavedRun::new(description, environment.clone());
-        let folder = measure.folder(&manifest, &saved)?;
+        let run = Run::new(description, environment.clone());
+        let folder = measure.folder(&manifest, &run)?;
         let flags = [manifest.comparison_flags(), variant.args.clone()].concat();
-        anyhow::Ok(Series { folder, saved, binaries, wrap: variant.wrap.clone(), flags })
+        anyhow::Ok(Series { folder, run, binaries, wrap: variant.wrap.clone(), flags })
     };
     let [first, second] = binaries;
     let mut series =
         [series(&baseline, "baseline", first)?, series(&candidate, "candidate", second)?];
-    let screen = |schedule: &Schedule, turn: Turn, _: &SavedRun| {
+    let screen = |schedule: &Schedule, turn: Turn, _: &mut Run| {
         let name = terminal::line(&cases[turn.case].name);
         format!("{:>3.0} % round {}, {name}\n", 100.0 * schedule.share(), turn.round)
     };
-    session.measure(Schedule::of_comparison(&description), &cases, &mut series, screen)?;
+    let mut schedule = Schedule::of_comparison(&description);
+    session.measure(&mut schedule, &cases, &mut series, screen)?;
 
-    let rows = series.each_ref().map(|series| cases_of(&manifest, &series.saved));
+    let rows = series.each_mut().map(|series| series.run.cases(&manifest));
     let others = baseline.build != candidate.build;
-    let other_cpus = ran_on_other_cpus(&series[0].saved, &series[1].saved);
-    let sides = [(&baseline, &series[0]), (&candidate, &series[1])].map(|(variant, series)| Side {
+    let other_cpus = ran_on_other_cpus(&series[0].run, &series[1].run);
+    let rounds = [0, 1].map(|side| schedule.rounds_of_side(side));
+    let side = |variant: &Variant, side: usize| Side {
         other_binary: others,
         other_cpus,
-        ..variant.described(series, other_cpus)
-    });
+        ..variant.described(&series[side], other_cpus, rounds[side])
+    };
+    let sides = [side(&baseline, 0), side(&candidate, 1)];
     let margin = flags.margin / 100.0;
     let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
     comparison.not_compared.splice(..0, skipped);
@@ -87,22 +88,15 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }
-    require_processes(&series[0].saved)?;
-    let invocations = series.iter().flat_map(|series| &series.saved.invocations);
-    Ok(exit_after(&comparison, flags, crate::commands::exit_after(invocations)))
+    require_processes(&series[0].run)?;
+    let processes = series.iter().flat_map(|series| series.run.samples());
+    Ok(exit_after(&comparison, flags, crate::commands::exit_after(processes)))
 }
 
 /// Whether a process could use other CPUs than its partner, the process of the other side.
-fn ran_on_other_cpus(first: &SavedRun, second: &SavedRun) -> bool {
-    let cpus = |run: &SavedRun| -> BTreeMap<(String, u32), Vec<usize>> {
-        let with_record = run.invocations.iter().filter_map(|invocation| {
-            let affinity = invocation.record.as_ref()?.affinity.clone();
-            Some(((invocation.case.clone(), invocation.round), affinity))
-        });
-        with_record.collect()
-    };
-    let second = cpus(second);
-    let mut pairs = cpus(first).into_iter();
+fn ran_on_other_cpus(first: &Run, second: &Run) -> bool {
+    let second = second.cpus();
+    let mut pairs = first.cpus().into_iter();
     pairs.any(|(place, cpus)| second.get(&place).is_some_and(|others| *others != cpus))
 }
 
@@ -133,16 +127,15 @@ impl<'a> Variant<'a> {
     }
 
     /// Describes the side with these records.
-    fn described(&self, series: &Series, other_cpus: bool) -> Side {
+    fn described(&self, series: &Series, other_cpus: bool, rounds: u32) -> Side {
         let shared = |words: &[String]| words.iter().map(|word| anonymous::command(word)).collect();
-        let rounds = rounds(&series.saved);
         let state = if other_cpus {
-            State::on_its_cpus(&series.saved, rounds)
+            State::on_its_cpus(&series.run, rounds)
         } else {
-            State::of(&series.saved, rounds)
+            State::of(&series.run, rounds)
         };
         // The manifest's programs were built in its workspace.
-        let workspace = self.build.is_none().then_some(&series.saved.environment);
+        let workspace = self.build.is_none().then_some(&series.run.environment);
         Side {
             records: output::name_of(&series.folder.path),
             revision: workspace.and_then(Environment::revision),

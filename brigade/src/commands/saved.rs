@@ -1,0 +1,131 @@
+//! A run as commands read it from its folder: what its report needs, and how far it is.
+
+use std::path::{Path, PathBuf};
+
+use crate::commands::output::{warn_of, warn_once};
+use crate::judge::run::Run;
+use crate::judge::state::State;
+use crate::plan::Schedule;
+use crate::store::neighbours::Neighbours;
+use crate::store::results::{Environment, Folder, Invocation, Repair, RunDescription, SavedRun};
+
+/// A run.
+pub struct Saved {
+    pub run: Run,
+    /// What remains to run.
+    pub schedule: Schedule,
+}
+
+impl Saved {
+    /// A run that has not begun.
+    pub fn new(description: RunDescription, environment: Environment) -> Self {
+        let schedule = Schedule::of(&description, &[]);
+        Self { run: Run::new(description, environment), schedule }
+    }
+
+    fn described(saved: &SavedRun) -> Self {
+        Self::new(saved.description.clone(), saved.environment.clone())
+    }
+
+    fn add(&mut self, invocation: &Invocation) {
+        let case = self.run.add(invocation);
+        self.schedule.record(case, 0, invocation);
+    }
+
+    /// The state of the run.
+    pub fn state(&self) -> State {
+        State::of(&self.run, self.schedule.rounds())
+    }
+
+    /// Reads the folder of a run. Warns of what cannot be used.
+    ///
+    /// # Errors
+    /// If `path` contains no run.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut read = Self::described(&SavedRun::described(path)?);
+        let saved = SavedRun::read(path, |invocation| read.add(&invocation))?;
+        warn_of(path, &saved.warnings);
+        Ok(read)
+    }
+
+    /// Reads the folder of a run to add to it.
+    ///
+    /// # Errors
+    /// If its files cannot be read.
+    pub fn to_resume(folder: &Folder, repair: Repair) -> anyhow::Result<Self> {
+        let mut read = Self::described(&SavedRun::described(&folder.path)?);
+        let saved = folder.read(repair, |invocation| read.add(&invocation))?;
+        warn_of(&folder.path, &saved.warnings);
+        Ok(read)
+    }
+}
+
+/// The runs in a folder such as `results/`. Warns of those that cannot be read, once.
+pub fn neighbours(parent: &Path) -> Neighbours {
+    let neighbours = Neighbours::of(parent);
+    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
+    neighbours
+}
+
+/// The runs of the same build on the same machine as the one in `folder`, next to it, that began
+/// before `before`, with their folders. Warns of those that cannot be read, once.
+pub fn alike(folder: &Path, before: &str) -> Vec<(PathBuf, Saved)> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let Some(parent) = folder.parent() else { return Vec::new() };
+    let Ok(own) = SavedRun::described(&folder) else { return Vec::new() };
+    let mut own = Saved::described(&own);
+    // Without its records it is a run whose processes inherited nothing that is known.
+    let _ = SavedRun::read(&folder, |invocation| own.add(&invocation));
+    let mut neighbours = Neighbours::of(parent);
+    let add = |saved: &mut Saved, invocation| saved.add(&invocation);
+    let mut alike = neighbours.alike(&folder, before, Saved::described, add);
+    neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
+    let inherited = own.run.inherited_values();
+    // Before its first process a run has inherited nothing.
+    alike.retain(|(_, other)| own.run.len() == 0 || other.run.inherited_values() == inherited);
+    alike
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use contract::repository::recorded_runs;
+
+    use super::*;
+    use crate::store::results::{ENVIRONMENT, RECORDS, RUN};
+
+    /// Before its first process a run may be like either of them.
+    #[test]
+    fn runs_alike_inherited_the_same() {
+        let parent = tempfile::tempdir().unwrap();
+        let recorded = &recorded_runs()[0];
+        let read = |name: &str| fs::read_to_string(recorded.join(name)).unwrap();
+        let lines: String = read(RECORDS).split_inclusive('\n').take(2).collect();
+        let niced = lines.replace("\"scheduling.nice\":\"", "\"scheduling.nice\":\"1");
+        assert_ne!(lines, niced);
+        let earlier = read(RUN).replace("\"started_at\": \"2", "\"started_at\": \"1");
+        for (name, run, records) in [
+            ("own", &read(RUN), &*lines),
+            ("begun", &read(RUN), ""),
+            ("like", &earlier, &lines),
+            ("niced", &earlier, &niced),
+        ] {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(RUN), run).unwrap();
+            fs::write(folder.join(ENVIRONMENT), read(ENVIRONMENT)).unwrap();
+            fs::write(folder.join(RECORDS), records).unwrap();
+        }
+        let alike = |own: &str| {
+            let before = Saved::read(&parent.path().join(own)).unwrap().run.description.started_at;
+            let found = alike(&parent.path().join(own), &before).into_iter();
+            let name = |folder: PathBuf| folder.file_name().unwrap().to_owned();
+            let mut names: Vec<_> = found.map(|(folder, _)| name(folder)).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(alike("own"), ["like"]);
+        assert_eq!(alike("begun"), ["like", "niced"]);
+    }
+}

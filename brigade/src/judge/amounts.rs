@@ -1,0 +1,129 @@
+//! The figures of one record, as they are printed and as its measurements imply them.
+
+use harness::record::{LedgerPoint, Record, Waiting};
+
+use super::statistics::slope;
+
+/// The names of figures that are no measurement: memory per task, and the time of an operation with
+/// all its phases, creation, run and end.
+pub const MEMORY: &str = "memory";
+pub const WHOLE: &str = "whole";
+
+/// The name of the case's figure: a server's CPU time of a request, of both sides, if that was
+/// measured; memory, if the process swept the number of tasks; or else the time of an operation.
+pub fn figure_of(record: &Record) -> &str {
+    let has = |name| record.measurement(name).is_some();
+    let sweep = record.ledger.as_deref().map(memory_parts);
+    match record.principal() {
+        _ if record.serving.is_some() && has("cpu") => "cpu",
+        _ if record.serving.is_none() && sweep.as_ref().and_then(memory_of_task).is_some() => {
+            MEMORY
+        }
+        Some(principal) if principal.name != "join" && has("join") => WHOLE,
+        principal => principal.map_or("", |principal| &principal.name),
+    }
+}
+
+/// CPU time per operation, user and kernel.
+pub fn cpu_ns(record: &Record) -> Option<f64> {
+    let cpu = record.cpu.as_ref()?;
+    Some(cpu.user_ns_per_operation + cpu.system_ns_per_operation)
+}
+
+/// The time of the work in an operation, from the fastest of many pieces: what disturbs a run does
+/// not change it.
+pub fn work_ns(record: &Record) -> Option<f64> {
+    let work = record.work?;
+    Some(work.units as f64 * work.ns_per_unit?)
+}
+
+/// Context switches per operation, counted by the kernel.
+pub fn switches(record: &Record) -> Option<f64> {
+    let counts = record.switches?;
+    Some(counts.voluntary_per_operation + counts.involuntary_per_operation)
+}
+
+/// How often a CPU entered an idle state, per operation.
+pub fn idle_entries(waiting: &Waiting) -> Option<f64> {
+    let states = waiting.idle_states.as_ref()?;
+    Some(states.iter().map(|state| state.entries_per_operation).sum())
+}
+
+/// How often a CPU interrupted another, per operation.
+pub fn interrupts(waiting: &Waiting) -> Option<f64> {
+    Some(waiting.reschedules_per_operation? + waiting.calls_per_operation?)
+}
+
+/// CPU time per operation that was neither in an idle state nor a task's, over all CPUs: kernel
+/// work before and after a CPU sleeps. 0 if no CPU went idle.
+pub fn waking_ns(record: &Record) -> Option<f64> {
+    let waiting = record.waiting.as_ref()?;
+    if idle_entries(waiting)? == 0.0 {
+        return Some(0.0);
+    }
+    let idle_ns: f64 =
+        waiting.idle_states.iter().flatten().map(|state| state.ns_per_operation).sum();
+    let others = record.interference.others_cpu_ns.unwrap_or(0) as f64 / operations(record)?;
+    let all = record.affinity.len() as f64 * elapsed_ns(record)?;
+    Some((all - idle_ns - cpu_ns(record)? - others).max(0.0))
+}
+
+/// Operations of the principal measurement.
+pub fn operations(record: &Record) -> Option<f64> {
+    let principal = record.principal()?;
+    Some(principal.count as f64 * principal.operations as f64)
+}
+
+/// Wall time of the span that the CPU time covers, per operation of the principal measurement.
+pub fn elapsed_ns(record: &Record) -> Option<f64> {
+    Some(record.interference.wall_ns? as f64 / operations(record)?)
+}
+
+/// Bytes per task in one sweep.
+type PerTask = fn(&[LedgerPoint]) -> Option<f64>;
+
+/// The memory of a task: four parts, each byte in one of them only, their sum, the drop in available
+/// memory, and the difference of the two.
+pub const MEMORY_PARTS: [(&str, PerTask); 7] = [
+    ("user memory", |points| slope_of(points, |point| point.proportional_bytes)),
+    ("page tables", |points| slope_of(points, |point| point.page_table_bytes)),
+    ("kernel stacks", |points| slope_of(points, |point| point.kernel_stack_bytes)),
+    ("slab", |points| slope_of(points, |point| point.unreclaimable_slab_bytes)),
+    ("= sum", sum),
+    ("unexplained", |points| Some(drop_of_available(points)? - sum(points)?)),
+    ("= drop of available", drop_of_available),
+];
+
+/// The place of the sum of the parts before it.
+const ALL_PARTS: usize = 4;
+
+/// Bytes per task, for each of [`MEMORY_PARTS`].
+pub type Memory = [Option<f64>; 7];
+
+/// The parts of a task's memory in one sweep; `None` for one that is unknown.
+pub fn memory_parts(points: &[LedgerPoint]) -> Memory {
+    MEMORY_PARTS.map(|(_, part)| part(points))
+}
+
+/// The memory of a task, all parts together, in bytes; `None` if a part is unknown or lost in what
+/// other processes allocate and free.
+pub fn memory_of_task(parts: &Memory) -> Option<f64> {
+    parts[ALL_PARTS].filter(|bytes| *bytes > 0.0)
+}
+
+fn sum(points: &[LedgerPoint]) -> Option<f64> {
+    MEMORY_PARTS[..ALL_PARTS].iter().map(|(_, per_task)| per_task(points)).sum()
+}
+
+/// Available memory is `MemAvailable` plus the free pages on per-CPU lists, which it omits and from
+/// which a process allocates first.
+fn drop_of_available(points: &[LedgerPoint]) -> Option<f64> {
+    Some(-slope_of(points, |point| Some(point.available_bytes? + point.listed_free_bytes?))?)
+}
+
+/// The slope of a figure over the number of tasks, in bytes per task; `None` if
+/// a point lacks it.
+fn slope_of(points: &[LedgerPoint], bytes: fn(&LedgerPoint) -> Option<u64>) -> Option<f64> {
+    let point = |point: &LedgerPoint| Some((point.tasks as f64, bytes(point)? as f64));
+    slope(&points.iter().map(point).collect::<Option<Vec<_>>>()?)
+}
