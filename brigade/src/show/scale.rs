@@ -91,15 +91,18 @@ fn round_values(low: f64, high: f64) -> Vec<f64> {
     let decades = powers.map(|power| 10_f64.powi(power));
     let values: Vec<f64> =
         decades.flat_map(|power| [1.0, 2.0, 5.0].map(|by| by * power)).filter(within).collect();
-    if values.len() >= 3 {
-        return values;
-    }
+    if values.len() >= 3 { values } else { equal_steps(low, high) }
+}
+
+/// Round values between these, in equal steps.
+pub fn equal_steps(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|by| by * power).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
     let first = (low / step).ceil();
-    (0..=MOST_TICKS).map(|index| (first + index as f64) * step).filter(within).collect()
+    let steps = (0..=MOST_TICKS).map(|index| (first + index as f64) * step);
+    steps.filter(|value| (low..=high).contains(value)).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use harness::trace::Stop;
 use serde_json::{Value, json};
 
 use super::page::{Block, Table};
-use super::quantity::{duration, percent, three_digits};
-use super::svg::{MIDDLE, START, cut, file, line, placed, rectangle, text};
+use super::quantity::{brief_ticks, duration, percent, three_digits};
+use super::scale::equal_steps;
+use super::svg::{END, MIDDLE, START, cut, file, line, placed, rectangle, text};
+use crate::judge::row::Quantity;
 use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantiles, within};
 
 /// How many hops a picture shows at most.
@@ -108,11 +110,12 @@ fn reason(blame: &Blame, hop: &Hop) -> String {
     format!("{length} from {} to {}{cause}", task(hop.from), task(hop.to))
 }
 
-/// The typical lap as a picture: a lane for each CPU, and one for the token.
+/// The typical lap as a picture: a lane for each CPU, one for the token, and the time.
 pub fn picture(case: &str, blame: &Blame) -> String {
     const LANE: f64 = 26.0;
     const STEP: f64 = 48.0;
     const LABEL: f64 = 16.0;
+    const AXIS: f64 = 24.0;
     let lap = blame.typical_lap();
     let first = lap.len().saturating_sub(MOST_HOPS) / 2;
     let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
@@ -162,13 +165,26 @@ pub fn picture(case: &str, blame: &Blame) -> String {
         let at = share(hop.from.at_ns);
         labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
     }
+    for ns in equal_steps(0.0, length.max(1.0)) {
+        let (at, top) = (ns / length.max(1.0), y + STEP);
+        labels += &line((at, top), (at, top + 5.0), "node");
+        // Text beyond the picture would be cut.
+        let anchor = match at {
+            ..0.03 => START,
+            0.97.. => END,
+            _ => MIDDLE,
+        };
+        let tick = brief_ticks(ns, Quantity::Nanoseconds);
+        labels += &text(at, top + 18.0, anchor, "axis", &tick);
+    }
     let title = format!("{case}: one lap");
     let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
                        is a gap in which neither sender nor receiver had a CPU.";
     let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
-    let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, y + STEP]);
+    let height = y + STEP + AXIS;
+    let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, height]);
     let around = text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
-    file([&title, description], [WIDTH, y + STEP + 72.0], &(around + &body))
+    file([&title, description], [WIDTH, height + 72.0], &(around + &body))
 }
 
 /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as

@@ -96,7 +96,9 @@ fn the_page_and_the_picture_have_the_parts_of_a_hop() {
         stops.insert(2, Stop { task: None, at_ns: stops[1].at_ns + 1_000, ..stops[1] });
     }
     let picture = String::from_utf8(written(&locked, "--svg")).unwrap();
-    for fact in ["<svg xmlns=", "CPU 1", "the token", "6.00 µs", "<title>task 0,", "cell h1"] {
+    let axis = "15\u{a0}µs</text>";
+    let facts = ["<svg xmlns=", "CPU 1", "the token", "6.00 µs", "<title>task 0,", "cell h1", axis];
+    for fact in facts {
         assert!(picture.contains(fact), "{fact}: {picture}");
     }
 }
