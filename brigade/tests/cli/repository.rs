@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use contract::skip;
 use serde_json::json;
 
 use crate::bench::{Bench, Ended, RECORD, json_in};
+use crate::report::{PYTHON, has};
 
 /// The layers of the runner, and the modules that each may use.
 const LAYERS: [(&str, &[&str]); 7] = [
@@ -368,6 +369,78 @@ fn cases_of_a_program_that_cannot_be_built_are_skipped_with_the_reason() {
     }
 }
 
+/// The documents that people read, by their names from the root.
+fn documents() -> Vec<String> {
+    let names = ["", "docs"].into_iter().flat_map(|folder| {
+        let entries = root().join(folder).read_dir().expect("read a folder");
+        let names = entries.map(|entry| entry.expect("read a folder").file_name());
+        names.map(move |name| Path::new(folder).join(name).display().to_string())
+    });
+    names.filter(|name| name.ends_with(".md")).collect()
+}
+
+/// The links to files in a document.
+fn local_links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains("://"))
+}
+
+/// The fragment of a link to this heading, as GitHub makes it.
+fn fragment(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_of_documents_lead_to_files_and_headings() {
+    let documents = documents();
+    assert!(documents.len() > 10, "{documents:?}");
+    let mut links = 0;
+    for document in documents {
+        let path = root().join(&document);
+        let text = fs::read_to_string(&path).expect("read a document");
+        for link in local_links(&text) {
+            links += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            assert!(target.exists(), "{document}: {link} does not exist");
+            if !heading.is_empty() {
+                let text = fs::read_to_string(target).expect("read a document");
+                let headings = text.lines().filter(|line| line.starts_with('#'));
+                let mut fragments =
+                    headings.map(|line| fragment(line.trim_start_matches(['#', ' '])));
+                assert!(fragments.any(|found| found == heading), "{document}: no heading {link}");
+            }
+        }
+    }
+    assert!(links > 30, "{links} links");
+}
+
+/// The file that docs/ARCHITECTURE.md calls so: below the root, or in the runner or the harness.
+fn source_file(name: &str) -> PathBuf {
+    let places = ["", "brigade/src", "harness/src"].map(|place| root().join(place).join(name));
+    let mut found = places.into_iter().filter(|path| path.is_file());
+    let (first, second) = (found.next(), found.next());
+    assert!(second.is_none(), "docs/ARCHITECTURE.md: which {name}?");
+    first.unwrap_or_else(|| panic!("docs/ARCHITECTURE.md: {name} does not exist"))
+}
+
+/// Each flow of a value in docs/ARCHITECTURE.md names files that exist, and counts them right.
+#[test]
+fn the_flows_count_their_files() {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let items = text.split("\n- **").map(|item| item.split("\n\n").next().unwrap());
+    let mut counts = Vec::new();
+    for (head, flow) in items.filter_map(|item| item.split_once(" files. ")) {
+        let names = flow.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs"));
+        let files: BTreeSet<PathBuf> = names.map(source_file).collect();
+        let count = head.rsplit(' ').next().unwrap();
+        assert_eq!(count, files.len().to_string(), "{head}: {files:#?}");
+        counts.push(count);
+    }
+    assert_eq!(counts.len(), 3, "{counts:?}");
+}
+
 /// CONTRIBUTING promises it.
 #[test]
 fn every_fault_has_its_tests() {
@@ -387,23 +460,29 @@ fn every_fault_has_its_tests() {
 }
 
 #[test]
-fn results_and_the_screen_in_readme_are_those_of_the_recorded_runs() {
+fn what_documents_show_of_the_recorded_runs_is_current() {
     let git = contract::command("git").current_dir(root()).args(["ls-files", "README.md"]).output();
     if !git.is_ok_and(|output| !output.stdout.is_empty()) {
         return skip("figures in documents", "this is no clone of git, which knows recorded runs");
     }
+    if !has(&PYTHON, "figures in documents") {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("docs")).unwrap();
-    fs::copy(root().join("README.md"), folder.path().join("README.md")).unwrap();
+    let documents = ["README.md", "docs/OBSERVATIONS.md", "docs/MACHINES.md"];
+    for file in documents {
+        fs::copy(root().join(file), folder.path().join(file)).unwrap();
+    }
     let mut bash = contract::command("bash");
     bash.arg(root().join(".ci/results")).arg(env!("CARGO_BIN_EXE_brigade")).arg(folder.path());
     let output = bash.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let pictures = ["time-of-one-operation-by-tasks", "ratio-of-times-by-work"];
     let pictures = pictures.map(|name| format!("docs/serve-{name}.svg"));
-    let documents = ["README.md", "docs/RESULTS.md", "docs/poster.svg"].map(str::to_owned);
-    for file in documents.iter().chain(&pictures) {
-        let [old, new] = [root(), folder.path()].map(|path| fs::read_to_string(path.join(file)));
+    let written = documents.into_iter().chain(["docs/RESULTS.md", "docs/poster.svg"]);
+    for file in written.map(str::to_owned).chain(pictures) {
+        let [old, new] = [root(), folder.path()].map(|path| fs::read_to_string(path.join(&file)));
         assert!(old.unwrap() == new.unwrap(), "{file} is stale: bash .ci/results");
     }
 }
