@@ -90,8 +90,11 @@ impl Run {
 struct Claim {
     document: &'static str,
     words: &'static str,
-    holds: Box<dyn Fn(&Run) -> Option<bool>>,
+    holds: Box<Check>,
 }
+
+/// Whether a run shows something; `None` if it cannot.
+type Check = dyn Fn(&Run) -> Option<bool>;
 
 fn claim(
     document: &'static str,

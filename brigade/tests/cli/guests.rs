@@ -426,3 +426,27 @@ fn the_process_behind_a_wrapper_is_counted() {
     let invocation = invocation_of_script(&python(" | cat\n:"), "");
     assert_eq!(invocation["outcome"], "failed", "{invocation}");
 }
+
+/// What the document shows: a program, and a manifest next to it.
+#[test]
+fn the_program_and_the_manifest_of_the_document_measure() {
+    if !can("python3", &["--version"], ".") {
+        return;
+    }
+    let document = fs::read_to_string(root().join("docs/PROTOCOL.md")).expect("the document");
+    let block = |language: &str| -> String {
+        let begun = document.split(&format!("```{language}\n")).nth(1).expect("a block");
+        begun.split("```").next().expect("its end").to_owned()
+    };
+    let bench = Bench::new(&[], "");
+    contract::executable::write(&bench.path("parser"), block("python"));
+    let ended =
+        Ended::from(bench.brigade_with(&block("toml"), &["run", "parser", "--rounds", "2"]));
+    let cases: Vec<Value> = bench
+        .records()
+        .into_iter()
+        .map(|line| line["record"]["parameters"]["size"].clone())
+        .collect();
+    assert_eq!((ended.code, cases.len()), (Some(0), 4), "{ended:?}");
+    assert!([1000, 100_000].iter().all(|size| cases.contains(&(*size).into())), "{cases:?}");
+}
