@@ -40,7 +40,7 @@ use clap::value_parser;
 use harness::counters::{Counters, counts_switches};
 use harness::failure::{UsageError, to_create};
 use harness::hand_over::{Reach, place};
-use harness::limits::{self, Need, Resource};
+use harness::limits::{self, Need, Resource, Scope};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, family_of, has_ended, kill_family, spawn};
 use harness::record::Serving;
@@ -233,7 +233,7 @@ fn require(flags: &Flags, connections: u64) -> anyhow::Result<()> {
     let need = |connections| Need::new(limits::Kind::TokioTcp, connections);
     limits::require(&need(connections).with(Resource::Ports, ports))?;
     let mut of_machine = limits::in_force(&SystemFiles::live());
-    of_machine.retain(|limit| limit.name == "fs.file-max");
+    of_machine.retain(|limit| limit.scope == Scope::Machine && limit.resource == Resource::Files);
     Ok(limits::admit(&need(2 * connections), &of_machine)?)
 }
 

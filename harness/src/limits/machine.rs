@@ -45,6 +45,20 @@ pub enum Resource {
     Ports,
 }
 
+/// Whose use a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// That of the machine, or of a namespace.
+    Machine,
+    /// That of a user.
+    User,
+    /// That of a control group.
+    Group,
+    /// That of a process.
+    Process,
+}
+
 /// The number of resources.
 pub(super) const RESOURCES: usize = Ports as usize + 1;
 
@@ -53,6 +67,8 @@ pub(super) const RESOURCES: usize = Ports as usize + 1;
 pub struct Limit {
     /// The resource that it counts.
     pub resource: Resource,
+    /// Whose use of it counts.
+    pub scope: Scope,
     /// Its name, as administrators know it: a setting, a resource limit, or a file.
     pub name: String,
     /// Its value; `null` if there is none, or it is unknown.
@@ -72,11 +88,25 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// An unused limit that no command raises.
+    /// An unused limit of this process that no command raises.
     pub fn new(resource: Resource, name: &str, value: Option<u64>) -> Self {
-        let (name, most) = (name.to_owned(), u64::MAX);
-        let (unknown, caveat) = (None, None);
-        Self { resource, name, value, in_use: 0, most, raise: None, exempt: None, unknown, caveat }
+        Self {
+            resource,
+            scope: Scope::Process,
+            name: name.to_owned(),
+            value,
+            in_use: 0,
+            most: u64::MAX,
+            raise: None,
+            exempt: None,
+            unknown: None,
+            caveat: None,
+        }
+    }
+
+    /// Its name without the folder that all control groups have in common.
+    pub fn short_name(&self) -> &str {
+        self.name.strip_prefix(GROUPS).unwrap_or(&self.name)
     }
 
     /// One of this value with so much in use, as far as both can be read. What is unlimited does not
@@ -99,6 +129,9 @@ impl Limit {
         Some(value.saturating_sub(self.in_use))
     }
 }
+
+/// The folder of control groups.
+const GROUPS: &str = "/sys/fs/cgroup/";
 
 /// The largest `kernel.threads-max` (`FUTEX_TID_MASK`).
 const MOST_THREADS: u64 = 0x3fff_ffff;
@@ -123,20 +156,24 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         let (first, last) = range.trim().split_once('\t')?;
         last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
     });
+    let of_machine = |limit| Limit { scope: Scope::Machine, ..limit };
+    let of_user = |limit| Limit { scope: Scope::User, ..limit };
+    let threads = m.setting(Threads, "kernel.threads-max", m.threads());
+    let files_of_all = m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"));
     let mut rows = vec![
-        Limit { most: MOST_THREADS, ..m.setting(Threads, "kernel.threads-max", m.threads()) },
+        of_machine(Limit { most: MOST_THREADS, ..threads }),
         m.setting(Files, "fs.nr_open", Ok(open_files)),
-        Limit { exempt: admin, ..m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr")) },
+        of_machine(Limit { exempt: admin, ..files_of_all }),
         m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], Ok(open_files)),
-        m.ids(),
-        m.processes_of_user(),
+        of_machine(m.ids()),
+        of_user(m.processes_of_user()),
         Limit { most: MOST_MAPS, ..m.setting(Maps, "vm.max_map_count", maps) },
-        Limit::read(Memory, "MemAvailable", memory, Ok(0)),
+        of_machine(Limit::read(Memory, "MemAvailable", memory, Ok(0))),
         m.rlimit(AddressSpace, ["RLIMIT_AS", "Max address space"], status("VmSize")),
         m.rlimit(Data, ["RLIMIT_DATA", "Max data size"], status("VmData")),
-        m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0)),
-        m.locked_memory(),
-        Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0)),
+        of_user(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0))),
+        of_user(m.locked_memory()),
+        of_machine(Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0))),
     ];
     rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
     rows.extend(m.of_groups(Threads, "pids", &[GroupFiles::PIDS]));
@@ -247,7 +284,8 @@ impl<'a> Machine<'a> {
             groups.visible.iter().filter_map(|group| self.of_group(resource, group, files));
         let hidden = groups
             .hidden
-            .map(|what| Limit::read(resource, &format!("{controller}.max"), Err(what), Ok(0)));
+            .map(|what| Limit::read(resource, &format!("{controller}.max"), Err(what), Ok(0)))
+            .map(|limit| Limit { scope: Scope::Group, ..limit });
         visible.chain(hidden).collect()
     }
 
@@ -262,7 +300,8 @@ impl<'a> Machine<'a> {
         };
         let name = format!("/{path}");
         let raise = Some(format!("echo {{}} | sudo tee {name}"));
-        Some(Limit { raise, ..Limit::read(resource, &name, value, in_use) })
+        let limit = Limit::read(resource, &name, value, in_use);
+        Some(Limit { scope: Scope::Group, raise, ..limit })
     }
 
     /// Threads of the whole machine: the number after the slash of `0.00 0.01 0.05 2/345 6789`.

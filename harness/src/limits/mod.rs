@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-pub use machine::{Limit, Resource, in_force, raise_soft_file_limit};
+pub use machine::{Limit, Resource, Scope, in_force, raise_soft_file_limit};
 pub use table::{Amounts, Kind, RING_ENTRIES, STACK_BYTES, arenas};
 
 use crate::inherited::joined;
