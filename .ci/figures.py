@@ -217,7 +217,7 @@ class Run:
     def value(self, expression):
         """The text of a figure."""
         if expression == "machine":
-            return self.report["run"]["machine"]
+            return machine(self.report["run"]["machine"])
         name, sign, other = re.fullmatch(r"(\w+)(?:([-./%])(\w+))?", expression).groups()
         if sign is None:
             return shown(self.row(name)["figure"]["value"], self.row(name)["unit"])
@@ -227,6 +227,15 @@ class Run:
             return shown(self.paired(name, other, lambda a, b: a - b), self.row(name)["unit"])
         ratio = math.exp(self.paired(name, other, lambda a, b: math.log(a / b)))
         return shown(ratio, "ratio") if sign == "/" else shown(1 - 1 / ratio, "share")
+
+
+def machine(of):
+    """A machine in the words of the first screen."""
+    numbers = "/".join(filter(None, [of["family"], of["model_number"]]))
+    cpus = f"{of['online_cpus']} CPU{'s' * (of['online_cpus'] != 1)}"
+    host = {"none": "bare metal", "kvm": "KVM virtual machine"}
+    host = host.get(of["virtualisation"], f"{of['virtualisation']} virtual machine")
+    return ", ".join([f"{of['cpu']} {numbers}".strip(), cpus, host])
 
 
 def trace(name, part):

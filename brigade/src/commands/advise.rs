@@ -5,55 +5,41 @@ use std::collections::BTreeMap;
 
 use harness::inherited::inherited_by_children;
 use harness::system_files::SystemFiles;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::commands::flags::AdviseFlags;
 use crate::commands::output;
 use crate::commands::report::fullest_here;
 use crate::exit::Exit;
-use crate::judge::environment::Unusual;
-use crate::judge::rank::{Rank, ranks};
-use crate::judge::report::Report;
+use crate::judge::advice::{CostKind, Setting, slow, sort_by_worth};
+use crate::judge::rank::ranks;
 use crate::manifest::Manifest;
 use crate::measure::environment::chosen;
 use crate::shell::quoted;
-use crate::show::page::{self, Block, Table, item, joined};
-use crate::show::quantity::figure;
-use crate::show::verdict::{Verdict, verdict};
+use crate::show;
+use crate::show::advise::Standing;
 use crate::store::RECORDED;
 use crate::store::results::Environment;
 
-/// The headings.
-const INHERITED: &str = "Programs started here inherit, unlike the usual value in parentheses:";
-const SETTINGS: &str = "Settings of this machine that are known to change the results, largest \
-    expected effect first. Tests that write one need root.";
-const NO_SETTINGS: &str = "No setting known to change the results applies here.";
-
-/// An entry of `settings.toml`, which explains the keys, and its state on this machine.
-#[derive(Deserialize, Serialize)]
-struct Setting {
+/// An entry of `settings.toml`, which explains the keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
     name: String,
     file: Option<String>,
     fact: Option<String>,
     value: Option<String>,
+    #[serde(default)]
+    is_hidden: bool,
     advised: String,
-    #[serde(default, skip_serializing)]
+    #[serde(default)]
     only: String,
-    #[serde(default, skip_serializing)]
+    #[serde(default)]
     needs: BTreeMap<String, String>,
     change: Option<String>,
-    #[serde(skip_serializing)]
-    cost: String,
+    cost: CostKind,
     does: String,
     source: String,
-    #[serde(default)]
-    now: String,
-    /// Commands that measure its effect, and that restore it.
-    test: Option<String>,
-    restore: Option<String>,
-    /// Those that show its effect.
-    #[serde(skip)]
-    cases: Vec<String>,
 }
 
 /// Runs `brigade advise`.
@@ -70,56 +56,54 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         facts.facts.extend(inherited_by_children(None));
     }
     let unusual = facts.unusual();
-    let table: BTreeMap<String, Vec<Setting>> =
+    let table: BTreeMap<String, Vec<Entry>> =
         toml::from_str(include_str!("settings.toml")).expect("a table that is tested");
-    let advice = table.into_values().flatten().filter_map(|mut setting| {
-        setting.cases = manifest.advice.get(&setting.cost).cloned().unwrap_or_default();
-        setting.applied(&files, &facts)
+    let entries = table.into_values().flatten();
+    let settings = entries.filter_map(|entry| {
+        let cases = manifest.advice.get(&entry.cost).map_or(&[][..], Vec::as_slice);
+        entry.applied(&files, &facts, cases)
     });
-    let advice: Vec<Setting> = advice.collect();
+    let mut settings: Vec<Setting> = settings.collect();
     if flags.json {
-        let settings = advice.iter().map(serde_json::to_value);
+        let settings = settings.iter().map(serde_json::to_value);
         let all = settings.chain(unusual.iter().map(serde_json::to_value));
         output::print(&output::json(&all.collect::<Result<Vec<_>, _>>()?)?)?;
         return Ok(Exit::Done);
     }
     let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
-    let mut page = run.map_or_else(Vec::new, |run| slowness(manifest, &run, &advice));
-    if !unusual.is_empty() {
-        page.push(Block::Heading(2, INHERITED.to_owned()));
-        page.push(Block::Items(unusual.iter().map(unlike_usual).collect()));
-    }
-    let heading = if advice.is_empty() { NO_SETTINGS } else { SETTINGS };
-    page.push(Block::Heading(2, heading.to_owned()));
-    page.extend(advice.iter().flat_map(Setting::blocks));
-    output::print(&page::text(&page))?;
+    let ranks = run.as_ref().map_or_else(Vec::new, |run| ranks(manifest, &RECORDED, run));
+    let slow = slow(&ranks);
+    sort_by_worth(&mut settings, &slow);
+    let standing = run.as_ref().map(|report| Standing { report, ranks: &ranks, slow: &slow });
+    let page = show::advise::page(standing.as_ref(), &settings, &unusual);
+    output::print(&show::page::text(&page))?;
     Ok(Exit::Done)
 }
 
-/// A fact that programs started here inherit.
-fn unlike_usual(Unusual { name, now, usual, does, .. }: &Unusual) -> String {
-    let usual = usual.first().map_or("usually absent", String::as_str);
-    format!("{name}: {now} ({usual}): {does}")
-}
-
-impl Setting {
+impl Entry {
     /// The setting on this machine; `None` if it does not apply.
-    fn applied(self, files: &SystemFiles, facts: &Environment) -> Option<Self> {
+    fn applied(
+        self,
+        files: &SystemFiles,
+        facts: &Environment,
+        cases: &[String],
+    ) -> Option<Setting> {
         let is_met = |(file, word): (&String, &String)| {
             let line = files.line(file).unwrap_or_default();
             word.strip_prefix('!').map_or_else(|| line.contains(word), |no| !line.contains(no))
         };
         let read = |path: String| match &self.value {
             Some(value) => Some(value.clone()),
+            None if self.is_hidden => Some(String::new()),
             None => files.line(&path).filter(|line| line.contains(&self.only)),
         };
         let mut now = match (&self.file, &self.fact) {
             (Some(file), _) => in_files(files, file).into_iter().find_map(read)?,
             (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
         };
-        let Self { file, advised, change, .. } = &self;
-        let cases = quoted(self.cases.iter().map(String::as_str));
-        let (mut restore, mut test) = (None, format!("brigade run {cases}, before and after"));
+        let Self { name, file, fact, is_hidden, advised, change, cost, does, source, .. } = &self;
+        let cases = quoted(cases.iter().map(String::as_str));
+        let (mut restore, mut test) = (None, format!("brigade run {cases}"));
         if let (Some(file), None) = (file, change) {
             // The selected one of several choices.
             now = chosen(&now).unwrap_or(now);
@@ -130,17 +114,19 @@ impl Setting {
             restore = Some(write(&now));
         }
         let applies = now != *advised && self.needs.iter().all(is_met);
-        applies.then_some(Self { now, test: Some(test), restore, ..self })
-    }
-
-    /// The setting with its commands, which are not wrapped.
-    fn blocks(&self) -> [Block; 2] {
-        let Self { name, advised, change, does, source, now, test, restore, .. } = self;
-        let mut text = item(&format!("{does} ({source})"));
-        for (what, command) in [("change", change), ("test", test), ("restore", restore)] {
-            text.extend(command.iter().map(|command| format!("  {what}: {command}\n")));
-        }
-        [Block::Heading(2, format!("{name}: {now}; advised: {advised}")), Block::Code(text)]
+        applies.then(|| Setting {
+            name: name.clone(),
+            file: file.clone(),
+            fact: fact.clone(),
+            now: Some(now).filter(|_| !is_hidden),
+            advised: advised.clone(),
+            change: change.clone(),
+            does: does.clone(),
+            source: source.clone(),
+            test,
+            restore,
+            cost: *cost,
+        })
     }
 }
 
@@ -151,37 +137,4 @@ fn in_files(files: &SystemFiles, pattern: &str) -> Vec<String> {
     let mut names = files.names(folder);
     names.retain(|name| name == start || pattern.contains('*') && name.starts_with(start));
     names.iter().map(|name| format!("{folder}/{name}{end}")).collect()
-}
-
-/// Whether this machine is slow: each figure of a run among recorded machines, and a setting that
-/// may be the reason.
-fn slowness(manifest: &Manifest, run: &Report, advice: &[Setting]) -> Vec<Block> {
-    let ranks = ranks(manifest, &RECORDED, run);
-    let slow = ranks.iter().filter(|rank| rank.is_slow()).count();
-    let most = ranks.iter().map(|rank| rank.known).max().unwrap_or(0);
-    let answer = match slow {
-        0 => "No",
-        slow if 2 * slow > ranks.len() => "Yes",
-        _ => "In part",
-    };
-    let Verdict { word, text, .. } = verdict(&run.run);
-    let answer = if run.run.state.is_comparable {
-        format!(
-            "{answer}: {slow} of {} figures are worse than those of most of {most} recorded machines.",
-            ranks.len()
-        )
-    } else {
-        format!("{word}: {text} No answer; repeat it on a quiet machine: brigade run")
-    };
-    let mut table = Table::of("figure|>here|worse than|suspect");
-    for rank @ Rank { row, block, better, known } in &ranks {
-        let may_slow = |setting: &&Setting| rank.is_slow() && setting.cases.contains(&row.case);
-        let suspect = advice.iter().find(may_slow);
-        let suspect = suspect.map_or(String::new(), |setting| setting.name.clone());
-        let mark = if rank.is_slow() { " !" } else { "" };
-        let rank = format!("{better} of {known}{mark}");
-        table.push(vec![joined([&row.label, block]), figure(row), rank, suspect]);
-    }
-    let source = format!("Medians of {}, which was {word}.", run.run.name);
-    vec![Block::Paragraph(answer), Block::Table(table), Block::Paragraph(source)]
 }

@@ -10,7 +10,7 @@ use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
 use crate::programs;
 use crate::shell::quoted;
-use crate::show::page::{Table, lines};
+use crate::show::page::{Table, left, lines, right};
 
 /// Runs `brigade list`.
 ///
@@ -39,7 +39,7 @@ pub fn list(names: &[String], mut manifest: Manifest) -> anyhow::Result<Exit> {
 
 /// The groups, and what `brigade run` runs without one.
 fn groups(manifest: &Manifest, default: &[&Case]) -> String {
-    let mut table = Table::of("group|>cases|>seconds|question");
+    let mut table = Table::new([left("group"), right("cases"), right("seconds"), left("question")]);
     let mut push = |name: &str, cases: usize, question: &str| {
         let seconds = format!("{:.0}", default_seconds(cases));
         let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];

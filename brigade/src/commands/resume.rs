@@ -18,6 +18,7 @@ use crate::judge::environment::{Difference, differences, is_inherited_by_figures
 use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
 use crate::shell::quoted_path;
+use crate::show::machine::difference;
 use crate::store::results::{self, Environment, Folder, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
@@ -118,7 +119,7 @@ fn same_environment(was: &Environment, now: &Environment) -> anyhow::Result<()> 
         (is_fixed && is_known) || is_inherited_by_figures(&change.name)
     };
     let changes = differences(&was.facts, &now.facts);
-    let fatal: Vec<String> = changes.iter().filter(is_change).map(Difference::line).collect();
+    let fatal: Vec<String> = changes.iter().filter(is_change).map(difference).collect();
     ensure!(fatal.is_empty(), "the machine has changed: {}; start a new run", fatal.join("; "));
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The figures of one record, as they are printed and as its measurements imply them.
 
 use harness::record::{LedgerPoint, Record, Waiting};
+use serde::{Deserialize, Serialize};
 
 use super::statistics::slope;
 
@@ -79,40 +80,73 @@ pub fn elapsed_ns(record: &Record) -> Option<f64> {
     Some(record.interference.wall_ns? as f64 / operations(record)?)
 }
 
-/// Bytes per task in one sweep.
-type PerTask = fn(&[LedgerPoint]) -> Option<f64>;
+/// An item of the account of a task's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum MemoryItem {
+    /// Memory in user space, that of several processes divided among them.
+    #[serde(rename = "user memory")]
+    User,
+    /// Page tables.
+    #[serde(rename = "page tables")]
+    PageTables,
+    /// Stacks of threads in the kernel.
+    #[serde(rename = "kernel stacks")]
+    KernelStacks,
+    /// Other objects of the kernel.
+    #[serde(rename = "slab")]
+    Slab,
+    /// All four of them: the figure of the case.
+    #[serde(rename = "= sum")]
+    Sum,
+    /// The drop in available memory minus the sum.
+    #[serde(rename = "unexplained")]
+    Unexplained,
+    /// The drop in available memory.
+    #[serde(rename = "= drop of available")]
+    DropOfAvailable,
+}
 
-/// The memory of a task: four parts, each byte in one of them only, their sum, the drop in available
-/// memory, and the difference of the two.
-pub const MEMORY_PARTS: [(&str, PerTask); 7] = [
-    ("user memory", |points| slope_of(points, |point| point.proportional_bytes)),
-    ("page tables", |points| slope_of(points, |point| point.page_table_bytes)),
-    ("kernel stacks", |points| slope_of(points, |point| point.kernel_stack_bytes)),
-    ("slab", |points| slope_of(points, |point| point.unreclaimable_slab_bytes)),
-    ("= sum", sum),
-    ("unexplained", |points| Some(drop_of_available(points)? - sum(points)?)),
-    ("= drop of available", drop_of_available),
-];
+/// Bytes per task, for each [`MemoryItem`] in the order of `ALL`.
+pub type Memory = [Option<f64>; MemoryItem::ALL.len()];
 
-/// The place of the sum of the parts before it.
-const ALL_PARTS: usize = 4;
+impl MemoryItem {
+    /// All of them, in the order in which they are declared.
+    pub const ALL: [Self; 7] = [
+        Self::User,
+        Self::PageTables,
+        Self::KernelStacks,
+        Self::Slab,
+        Self::Sum,
+        Self::Unexplained,
+        Self::DropOfAvailable,
+    ];
+    /// The four that add up, each byte in one of them only.
+    const ADDENDS: [Self; 4] = [Self::User, Self::PageTables, Self::KernelStacks, Self::Slab];
 
-/// Bytes per task, for each of [`MEMORY_PARTS`].
-pub type Memory = [Option<f64>; 7];
+    /// Bytes per task in one sweep; `None` if a reading lacks it.
+    fn per_task(self, points: &[LedgerPoint]) -> Option<f64> {
+        match self {
+            Self::User => slope_of(points, |point| point.proportional_bytes),
+            Self::PageTables => slope_of(points, |point| point.page_table_bytes),
+            Self::KernelStacks => slope_of(points, |point| point.kernel_stack_bytes),
+            Self::Slab => slope_of(points, |point| point.unreclaimable_slab_bytes),
+            Self::Sum => Self::ADDENDS.iter().map(|item| item.per_task(points)).sum(),
+            Self::Unexplained => Some(drop_of_available(points)? - Self::Sum.per_task(points)?),
+            Self::DropOfAvailable => drop_of_available(points),
+        }
+    }
+}
 
-/// The parts of a task's memory in one sweep; `None` for one that is unknown.
+/// The items of a task's memory in one sweep; `None` for one that is unknown.
 pub fn memory_parts(points: &[LedgerPoint]) -> Memory {
-    MEMORY_PARTS.map(|(_, part)| part(points))
+    MemoryItem::ALL.map(|item| item.per_task(points))
 }
 
 /// The memory of a task, all parts together, in bytes; `None` if a part is unknown or lost in what
 /// other processes allocate and free.
 pub fn memory_of_task(parts: &Memory) -> Option<f64> {
-    parts[ALL_PARTS].filter(|bytes| *bytes > 0.0)
-}
-
-fn sum(points: &[LedgerPoint]) -> Option<f64> {
-    MEMORY_PARTS[..ALL_PARTS].iter().map(|(_, per_task)| per_task(points)).sum()
+    parts[MemoryItem::Sum as usize].filter(|bytes| *bytes > 0.0)
 }
 
 /// Available memory is `MemAvailable` plus the free pages on per-CPU lists, which it omits and from

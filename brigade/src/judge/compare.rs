@@ -16,10 +16,9 @@ use super::statistics::{
     CONFIDENCE, Estimate, INDEPENDENT, Interval, fewest, median, quantile, ratio, sorted,
 };
 use crate::store::Spread;
-use crate::store::results::Skipped;
 
 /// Version of [`Comparison`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "2.0";
+pub const SCHEMA_VERSION: &str = "3.0";
 
 /// The confidence of each interval between two saved runs, and of all intervals of a comparison
 /// side by side: a verdict is repeated to others, and one in a hundred may be wrong.
@@ -63,7 +62,48 @@ pub struct Comparison {
     /// The cases that both measured.
     pub cases: Vec<Compared>,
     /// The cases that could not be compared.
-    pub not_compared: Vec<Skipped>,
+    pub not_compared: Vec<NotCompared>,
+}
+
+/// A case that could not be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NotCompared {
+    /// Its name.
+    pub case: String,
+    /// The reason.
+    pub reason: NotComparedFor,
+}
+
+/// Why a case could not be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum NotComparedFor {
+    /// It cannot run here: the reason.
+    Skipped(String),
+    /// A side has no figure of it.
+    NotMeasured {
+        /// The side.
+        side: SideName,
+        /// The first error, if its processes failed.
+        error: Option<String>,
+    },
+    /// The two sides measure something else: the measurement and the operation of each.
+    OtherOperation(Pair<[String; 2]>),
+    /// A figure is not above 0, so it has no ratio.
+    NotPositive,
+}
+
+/// One of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SideName {
+    /// What is compared with.
+    Baseline,
+    /// What is compared.
+    Candidate,
 }
 
 /// How baseline and candidate were measured.
@@ -96,8 +136,8 @@ pub enum NoVerdict {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Side {
-    /// The folder with its records, or the number of folders.
-    pub records: String,
+    /// The folder with its records; `null` for several runs.
+    pub records: Option<String>,
     /// The commit from which its programs were built, with `+` if files differed from it; `null` if
     /// unknown.
     pub revision: Option<String>,
@@ -177,10 +217,10 @@ impl Comparison {
         for row in baseline {
             match others.remove(&id(&row)) {
                 Some(other) => pairs.push([row, other]),
-                None => not_compared.push(lacking(&row, "candidate")),
+                None => not_compared.push(not_measured(&row, SideName::Candidate)),
             }
         }
-        not_compared.extend(others.values().map(|row| lacking(row, "baseline")));
+        not_compared.extend(others.values().map(|row| not_measured(row, SideName::Baseline)));
         let largest = largest(earlier);
         let all = if design == Design::Groups { CONFIDENCE } else { OF_VERDICTS };
         // So many intervals have `all` together, by Bonferroni's inequality.
@@ -209,7 +249,7 @@ impl Comparison {
                 }
                 Err(reason) => {
                     let case = rows[0].case.clone();
-                    comparison.not_compared.push(Skipped { case, reason });
+                    comparison.not_compared.push(NotCompared { case, reason });
                 }
             }
         }
@@ -217,17 +257,15 @@ impl Comparison {
     }
 
     /// The quotient of the figures of one case, or why there is none.
-    fn ratio(&self, [first, second]: &Pair<Row>) -> Result<Estimate, String> {
-        for (row, side) in [(first, "baseline"), (second, "candidate")] {
+    fn ratio(&self, [first, second]: &Pair<Row>) -> Result<Estimate, NotComparedFor> {
+        for (row, side) in [(first, SideName::Baseline), (second, SideName::Candidate)] {
             if row.figure.is_none() {
-                let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-                return Err(format!("the {side} has not measured it{error}"));
+                return Err(NotComparedFor::NotMeasured { side, error: row.error.clone() });
             }
         }
-        let measured = [first, second].map(|row| (&row.measurement, &row.operation));
+        let measured = [first, second].map(|row| [row.measurement.clone(), row.operation.clone()]);
         if measured[0] != measured[1] {
-            let [one, other] = measured.map(|(name, operation)| format!("{name} of {operation}"));
-            return Err(format!("the baseline measures {one}, the candidate {other}"));
+            return Err(NotComparedFor::OtherOperation(measured));
         }
         let ratio = match self.design {
             Design::SideBySide => {
@@ -241,7 +279,7 @@ impl Comparison {
                 sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
             }
         };
-        let ratio = ratio.ok_or("a figure is not above 0")?;
+        let ratio = ratio.ok_or(NotComparedFor::NotPositive)?;
         // Memory does not depend on the machine's speed.
         let times = first.unit == Quantity::Nanoseconds;
         let correction = self.correction.filter(|_| times).unwrap_or(1.0);
@@ -308,8 +346,10 @@ impl Comparison {
     }
 }
 
-fn lacking(row: &Row, side: &str) -> Skipped {
-    Skipped { case: row.case.clone(), reason: format!("the {side} has not measured it") }
+/// A case that only the other side has.
+fn not_measured(row: &Row, side: SideName) -> NotCompared {
+    let reason = NotComparedFor::NotMeasured { side, error: None };
+    NotCompared { case: row.case.clone(), reason }
 }
 
 impl Verdict {

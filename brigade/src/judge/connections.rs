@@ -2,7 +2,7 @@
 //! and time.
 
 use harness::TaskKind;
-use harness::limits::Forecast;
+use harness::limits::{Forecast, Limit, Resource, Scope};
 
 use super::report::Report;
 use super::row::{Quantity, Row};
@@ -51,13 +51,17 @@ pub fn pairs(report: &Report) -> Vec<Pair<'_>> {
 
 /// Decides between so many threads, which fit, and async tasks.
 pub fn decide<'a>(tasks: u64, threads: &Forecast, pairs: &[Pair<'a>]) -> Decision<'a> {
-    let of_unit = |unit| pairs.iter().copied().filter(move |pair| pair.thread.unit == unit);
-    let by_memory = of_unit(Quantity::Bytes).next();
-    // A request says more than a hop, and the last hop is one over pipes.
-    let ranks = ["hop", "request"];
-    let rank = |pair: &Pair| ranks.iter().position(|name| pair.thread.operation == *name);
-    let by_time = of_unit(Quantity::Nanoseconds).max_by_key(rank);
-    let available = threads.limits.iter().find(|line| line.limit.name == "MemAvailable");
+    // Of several pairs the one that is kindest to threads, wherever it stands.
+    let kindest = |is_asked: fn(&Pair) -> bool| {
+        let asked = pairs.iter().copied().filter(is_asked);
+        asked.min_by(|one, other| one.ratio.value.total_cmp(&other.ratio.value))
+    };
+    let by_memory = kindest(|pair| pair.thread.unit == Quantity::Bytes);
+    // A connection is there for requests.
+    let by_time = kindest(|pair| pair.thread.operation == "request");
+    let is_free_memory =
+        |limit: &Limit| (limit.scope, limit.resource) == (Scope::Machine, Resource::Memory);
+    let available = threads.limits.iter().find(|line| is_free_memory(&line.limit));
     let available = available.and_then(|line| line.limit.value);
     let memory = by_memory.and_then(|pair| Some(pair.thread.figure?.value * tasks as f64));
     let share = memory.zip(available).map(|(bytes, all)| bytes / all as f64);
@@ -68,7 +72,7 @@ pub fn decide<'a>(tasks: u64, threads: &Forecast, pairs: &[Pair<'a>]) -> Decisio
 
 #[cfg(test)]
 mod tests {
-    use harness::limits::{Kind, Limit, Resource};
+    use harness::limits::Kind;
 
     use super::*;
     use crate::judge::statistics::Interval;
@@ -91,8 +95,9 @@ mod tests {
             let ratio = Estimate { value: times, interval, count: 9 };
             let pairs =
                 rows.each_ref().map(|row| Pair { what: [""; 2], task: row, thread: row, ratio });
+            let memory = Limit::new(Resource::Memory, "free", Some(1_000_000_000));
             let limits = [
-                Limit::new(Resource::Memory, "MemAvailable", Some(1_000_000_000)),
+                Limit { scope: Scope::Machine, ..memory },
                 Limit::new(Resource::Threads, "pids", limit),
             ];
             let threads = Forecast::new(Kind::Thread, Some(1000), &limits);

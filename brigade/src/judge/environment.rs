@@ -1,5 +1,5 @@
-//! Interprets an environment: a label for its folder, a line for its readers, and its differences
-//! from another.
+//! Interprets an environment: a label for its folder, the facts that its readers need, and its
+//! differences from another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,44 @@ const OF_CPUS: [&str; 4] =
 /// How facts begin about the boot and the programs, and about which CPUs share what, which older runs
 /// have.
 const NOT_OF_MACHINES: [&str; 4] = ["boot", "software.brigade", "software.git_", "topology."];
+
+/// A machine's CPUs and its hypervisor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// The CPU's model without words that every model has, such as `AMD EPYC`; empty if unknown.
+    pub cpu: String,
+    /// The CPU's family.
+    pub family: Option<String>,
+    /// The number of its model.
+    pub model_number: Option<String>,
+    /// The number of online CPUs.
+    pub online_cpus: Option<u64>,
+    /// How many of them the run could use; `null` if all.
+    pub allowed_cpus: Option<u64>,
+    /// The hypervisor, such as `kvm`; `none` on bare metal, `null` if unknown.
+    pub virtualisation: Option<String>,
+}
+
+/// Further conditions of a run's figures; `null` if unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Conditions {
+    /// What puts idle CPUs to sleep.
+    pub idle_driver: Option<String>,
+    /// What chooses a CPU's frequency.
+    pub governor: Option<String>,
+    /// What the kernel reads the time from.
+    pub clock_source: Option<String>,
+    /// The kernel's version.
+    pub kernel: Option<String>,
+    /// When the kernel lets one thread interrupt another.
+    pub preemption: Option<String>,
+    /// The Rust compiler and its version.
+    pub compiler: Option<String>,
+    /// The commit of the programs, with `+` if files differed from it.
+    pub revision: Option<String>,
+}
 
 impl Environment {
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`: the CPU's model,
@@ -50,27 +88,34 @@ impl Environment {
         if label.is_empty() { format!("unknown-{end}") } else { label + &end }
     }
 
-    /// The machine in a few words: its CPUs and its hypervisor.
-    pub fn machine(&self) -> String {
-        join([Some(self.cpu()), self.cpus(), self.host()].into_iter())
+    /// The machine's CPUs and its hypervisor.
+    pub fn machine(&self) -> Machine {
+        let online_cpus = self.number("processor.online_cpus");
+        let allowed = self.number("processor.allowed_cpus");
+        Machine {
+            cpu: self.cpu(),
+            family: self.fact("processor.family"),
+            model_number: self.fact("processor.model_number"),
+            online_cpus,
+            allowed_cpus: allowed.filter(|allowed| online_cpus.is_some_and(|all| *allowed < all)),
+            virtualisation: self.fact("processor.virtualisation"),
+        }
     }
 
-    /// The conditions of the figures, most important first.
-    pub fn sentence(&self) -> String {
+    /// The other conditions of the figures.
+    pub fn conditions(&self) -> Conditions {
         // `rustc 1.95.0 (59807616e 2026-04-14)` without its parentheses.
-        let rustc = self.get("software.rustc");
-        let rustc = rustc.map(|version| version.split(" (").next().unwrap_or(version).to_owned());
-        let facts = [
-            Some(self.machine()),
-            self.fact("idle ", "processor.idle_driver"),
-            self.fact("governor ", "processor.governor"),
-            self.fact("clock ", "processor.clock_source"),
-            self.fact("Linux ", "kernel.release"),
-            self.fact("preemption ", "kernel.preemption"),
-            rustc,
-            self.revision().map(|revision| format!("revision {revision}")),
-        ];
-        format!("Measured on: {}.", join(facts.into_iter()))
+        let compiler = self.get("software.rustc");
+        let compiler = compiler.map(|version| version.split(" (").next().unwrap_or(version));
+        Conditions {
+            idle_driver: self.fact("processor.idle_driver"),
+            governor: self.fact("processor.governor"),
+            clock_source: self.fact("processor.clock_source"),
+            kernel: self.fact("kernel.release"),
+            preemption: self.fact("kernel.preemption"),
+            compiler: compiler.map(str::to_owned),
+            revision: self.revision(),
+        }
     }
 
     /// The commit from which the programs were built, abbreviated, with `+` if files differed from
@@ -86,43 +131,20 @@ impl Environment {
         self.get("processor.model").or_else(architecture).unwrap_or_default()
     }
 
-    /// The model without words that every model has, its family and number, such as
-    /// `AMD EPYC 25/17`.
+    /// The model without words that every model has, such as `AMD EPYC`.
     fn cpu(&self) -> String {
         let model = self.model().split('@').next().unwrap_or_default();
         let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
         let words = model.split_whitespace();
         let is_known = |word: &&str| ["CPU", "Processor"].contains(word) || word.ends_with("-Core");
         let words: Vec<&str> = words.filter(|word| !is_known(word)).collect();
-        let known = self.get("processor.family").zip(self.get("processor.model_number"));
-        let known = known.map(|(family, number)| format!(" {family}/{number}"));
-        words.join(" ") + &known.unwrap_or_default()
+        words.join(" ")
     }
 
-    /// The number of CPUs, and how many of them this process could use, if
-    /// fewer.
-    fn cpus(&self) -> Option<String> {
-        let online = self.number("processor.online_cpus")?;
-        let allowed = self.number("processor.allowed_cpus").filter(|allowed| *allowed < online);
-        let allowed = allowed.map_or(String::new(), |allowed| format!("{allowed} of "));
-        Some(format!("{allowed}{online} CPU{}", if online == 1 { "" } else { "s" }))
+    /// A fact, if it is known.
+    fn fact(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
     }
-
-    fn host(&self) -> Option<String> {
-        match self.get("processor.virtualisation")? {
-            "none" => Some("bare metal".to_owned()),
-            "kvm" => Some("KVM virtual machine".to_owned()),
-            hypervisor => Some(format!("{hypervisor} virtual machine")),
-        }
-    }
-
-    fn fact(&self, what: &str, name: &str) -> Option<String> {
-        self.get(name).map(|value| format!("{what}{value}"))
-    }
-}
-
-fn join(facts: impl Iterator<Item = Option<String>>) -> String {
-    facts.flatten().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The words of a model name in lower case, without clock rate, trade marks, core counts and
@@ -141,12 +163,20 @@ fn significant_words(model: &str) -> Vec<String> {
 /// Limits change no figure unless they refuse, and raising one is how a refused run goes on.
 const LIMITS: &str = "limits.";
 
+/// How facts of the kernel and of its boot begin.
+const KERNEL: &str = "kernel.";
+
 /// Only servers record these, so a run may have none.
 const NETWORK: &str = "net.";
 
 /// How facts begin that processes inherit; a run lacks them all if it is older than [`MARK`].
 const INHERITED: [&str; 6] = ["cgroup.", LIMITS, NETWORK, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
+
+/// CPUs between which the kernel moves no threads, and those that all processes of a run used if
+/// there are such.
+const UNBALANCED_CPUS: &str = "process.unbalanced_cpus";
+const RAN_ON: &str = "process.ran_on_cpus";
 
 /// Variables that change no figures.
 const HARMLESS: [&str; 5] = [
@@ -159,14 +189,40 @@ const HARMLESS: [&str; 5] = [
 
 /// An inherited fact that is unusual: an entry of `usual.toml`, which explains the keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unusual {
+    /// Its name in `environment.json`.
     pub name: String,
+    /// What readers call it; a variable's name.
+    #[serde(default)]
+    pub what: String,
+    /// Its value.
     #[serde(default)]
     pub now: String,
+    /// Whether the value is a time in nanoseconds.
+    #[serde(default)]
+    pub is_ns: bool,
+    /// The CPUs that all processes ran on, if the fact is about CPUs.
+    #[serde(default)]
+    pub ran_on: Option<String>,
+    /// Its usual values; usually it is absent if there are none.
     pub usual: Vec<String>,
+    /// What an unusual value does.
     pub does: String,
+    /// Whether that changes figures.
     #[serde(default, rename = "figures")]
     pub changes_figures: bool,
+}
+
+/// What a reader of figures should know of what processes inherited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum InheritedFact {
+    /// It changed during the run: processes with the second value are not used.
+    Changed(Difference),
+    /// It is unusual, and changes figures.
+    Unusual(Unusual),
 }
 
 impl Environment {
@@ -184,27 +240,22 @@ impl Environment {
             // Values of a group and its parents are separated by commas.
             let are_usual = |values: &str| values.split([',', ';']).all(is_usual);
             let facts = self.facts.iter().filter(|(name, now)| is_named(name) && !are_usual(now));
-            found.extend(facts.map(|(name, now)| {
-                let (name, now) = (name.clone(), now.clone());
-                Unusual { name, now, ..entry.clone() }
-            }));
+            found.extend(facts.map(|(name, now)| self.unusual_fact(&entry, name, now)));
         }
         found
     }
-}
 
-impl Unusual {
-    /// Such as `timer slack 5 ms: sleepers wake later or earlier`.
-    pub fn line(&self) -> String {
-        let Self { name, now, does, .. } = self;
-        let (kind, name) = name.split_once('.').unwrap_or(("", name));
-        let (name, now) = match (name.strip_suffix("_ns"), now.parse::<f64>()) {
-            (Some(name), Ok(ns)) if ns >= 1e6 => (name, format!("{} ms", ns / 1e6)),
-            (Some(name), Ok(ns)) => (name, format!("{} µs", ns / 1e3)),
-            _ => (name, now.clone()),
-        };
-        let name = if kind == "variables" { name.to_owned() } else { name.replace('_', " ") };
-        format!("{name} {now}: {does}")
+    /// The fact of an entry, whose name may be the beginning of several facts' names.
+    fn unusual_fact(&self, entry: &Unusual, name: &str, now: &str) -> Unusual {
+        let own_name = name.strip_prefix(&entry.name).filter(|_| entry.what.is_empty());
+        let is_about_cpus = name == UNBALANCED_CPUS;
+        Unusual {
+            name: name.to_owned(),
+            what: own_name.unwrap_or(&entry.what).to_owned(),
+            now: now.to_owned(),
+            ran_on: self.fact(RAN_ON).filter(|_| is_about_cpus),
+            ..entry.clone()
+        }
     }
 }
 
@@ -331,10 +382,8 @@ impl Inherited {
         for (name, values) in values {
             environment.set(name, Some(Vec::from_iter(values).join("; ")));
         }
-        if let Some(cpus) = environment.facts.get_mut("process.unbalanced_cpus")
-            && !self.ran_on.is_empty()
-        {
-            *cpus += &format!(" (all ran on {})", CpuList(Vec::from_iter(self.ran_on.clone())));
+        if environment.get(UNBALANCED_CPUS).is_some() && !self.ran_on.is_empty() {
+            environment.set(RAN_ON, Some(CpuList(Vec::from_iter(self.ran_on.clone()))));
         }
         environment
     }
@@ -372,17 +421,6 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Such as `kernel.release: 6.1.0 → 6.18.0`.
-    pub fn line(&self) -> String {
-        let [first, second] = self.texts();
-        format!("{}: {first} → {second}", self.name)
-    }
-
-    /// Its values; `–` if unknown.
-    pub fn texts(&self) -> [&str; 2] {
-        self.values.each_ref().map(|value| value.as_deref().unwrap_or("–"))
-    }
-
     /// Whether every figure depends on this fact, since it identifies the kind
     /// of CPU.
     fn is_of_cpus(&self) -> bool {
@@ -427,22 +465,35 @@ fn begins_with_any(name: &str, stems: &[&str]) -> bool {
     stems.iter().any(|stem| name.starts_with(stem))
 }
 
-/// The differences between inherited facts, those between two known kinds of CPU, and all others,
-/// one line each.
-pub fn by_kind(differences: &[Difference]) -> [Vec<String>; 3] {
-    let kind = |fact: &Difference| {
-        if is_inherited(&fact.name) {
-            0
+/// Differences by what they are about.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DifferencesByKind<'a> {
+    /// Differences of what processes inherited.
+    pub inherited: Vec<&'a Difference>,
+    /// Differences between two known kinds of CPU.
+    pub cpus: Vec<&'a Difference>,
+    /// Differences of the kernel and of its boot.
+    pub kernels: Vec<&'a Difference>,
+    /// All others.
+    pub others: Vec<&'a Difference>,
+}
+
+/// Differences by what they are about.
+pub fn by_kind(differences: &[Difference]) -> DifferencesByKind<'_> {
+    let mut found = DifferencesByKind::default();
+    for fact in differences {
+        let of_kind = if is_inherited(&fact.name) {
+            &mut found.inherited
         } else if fact.is_of_cpus() && !fact.values.contains(&None) {
-            1
+            &mut found.cpus
+        } else if fact.name.starts_with(KERNEL) {
+            &mut found.kernels
         } else {
-            2
-        }
-    };
-    [0, 1, 2].map(|wanted| {
-        let of_kind = differences.iter().filter(|fact| kind(fact) == wanted);
-        of_kind.map(Difference::line).collect()
-    })
+            &mut found.others
+        };
+        of_kind.push(fact);
+    }
+    found
 }
 
 #[cfg(test)]
@@ -477,22 +528,6 @@ mod tests {
         let mut environment = environment(&[&MACHINE, facts].concat());
         environment.facts.retain(|_, value| !value.is_empty());
         environment
-    }
-
-    #[test]
-    fn a_machine_in_a_line() {
-        assert_eq!(with(&[]).machine(), "AMD EPYC, 2 CPUs, KVM virtual machine");
-        let polling = with(&[
-            ("processor.family", "23"),
-            ("processor.model_number", "49"),
-            ("processor.idle_driver", "haltpoll"),
-            ("processor.idle_poll_ns", "200000"),
-            ("processor.allowed_cpus", "1"),
-        ]);
-        let machine = "AMD EPYC 23/49, 1 of 2 CPUs, KVM virtual machine";
-        assert_eq!(polling.machine(), machine);
-        assert!(polling.sentence().contains("idle haltpoll"));
-        assert_eq!(Environment::default().machine(), "");
     }
 
     #[test]
@@ -532,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fact_that_differs_is_a_line() {
+    fn every_fact_that_differs_is_found() {
         assert_eq!(differences(&with(&[]).facts, &with(&[]).facts), []);
         let second = with(&[
             ("kernel.release", ""),
@@ -544,9 +579,12 @@ mod tests {
         ]);
         assert_eq!(differences(&with(&[]).facts, &second.facts).len(), 6);
         let found = between_machines(&with(&[]), &second);
-        let [_, cpus, others] = by_kind(&found);
-        assert_eq!(cpus, ["processor.cache.l2: 512 KiB → 1 MiB"]);
-        assert_eq!(others, ["kernel.release: 6.18.44 → –", "processor.family: – → 26"]);
+        let names =
+            |facts: &[&Difference]| facts.iter().map(|fact| fact.name.clone()).collect::<Vec<_>>();
+        let found = by_kind(&found);
+        assert_eq!(names(&found.cpus), ["processor.cache.l2"]);
+        assert_eq!(names(&found.kernels), ["kernel.release"]);
+        assert_eq!(names(&found.others), ["processor.family"]);
     }
 
     #[test]

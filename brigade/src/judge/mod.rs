@@ -1,5 +1,6 @@
 //! Statistics and conclusions: pure functions of a run's records.
 
+pub mod advice;
 pub mod amounts;
 pub mod compare;
 pub mod connections;

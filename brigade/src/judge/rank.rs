@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::report::Report;
 use super::row::Row;
 use super::statistics::median;
-use crate::manifest::Manifest;
+use crate::manifest::{CostKind, Manifest};
 use crate::store::Machines;
 
 /// Figures that differ by less than this factor are alike: as much as those of two runs.
@@ -21,6 +21,10 @@ pub struct Rank<'a> {
     pub row: &'a Row,
     /// What it has in common with others on the first screen; empty if nothing.
     pub block: &'a str,
+    /// Which cost that settings affect it shows; `None` if none.
+    pub cost: Option<CostKind>,
+    /// The figure divided by the median of recorded machines.
+    pub ratio: f64,
     /// How many recorded machines have a clearly smaller figure.
     pub better: usize,
     /// How many recorded machines have one.
@@ -45,18 +49,28 @@ pub fn ranks<'a>(manifest: &Manifest, recorded: &Machines, report: &'a Report) -
         for block in &part.blocks {
             // The name of an only block says how the rows are measured.
             let name = if part.blocks.len() > 1 { &*block.name } else { "" };
-            let row = |row: &'a Row| rank(name, row, known.get(&*row.case)?);
+            let row = |row: &'a Row| {
+                let shows = |(_, cases): &(_, &Vec<String>)| cases.contains(&row.case);
+                let cost = manifest.advice.iter().find(shows).map(|(cost, _)| *cost);
+                rank(name, cost, row, known.get(&*row.case)?)
+            };
             ranks.extend(block.rows.iter().filter_map(row));
         }
     }
     ranks
 }
 
-fn rank<'a>(block: &'a str, row: &'a Row, machines: &ByMachine) -> Option<Rank<'a>> {
+fn rank<'a>(
+    block: &'a str,
+    cost: Option<CostKind>,
+    row: &'a Row,
+    machines: &ByMachine,
+) -> Option<Rank<'a>> {
     let figure = row.figure.filter(|_| machines.len() >= FEWEST)?.value;
-    let figures = machines.values().filter_map(|figures| median(figures));
-    let better = figures.filter(|other| figure > ALIKE * other).count();
-    Some(Rank { row, block, better, known: machines.len() })
+    let figures: Vec<f64> = machines.values().filter_map(|figures| median(figures)).collect();
+    let better = figures.iter().filter(|other| figure > ALIKE * **other).count();
+    let ratio = figure / median(&figures)?;
+    Some(Rank { row, block, cost, ratio, better, known: machines.len() })
 }
 
 /// The recorded figures of each case of the manifest.
@@ -89,7 +103,7 @@ mod tests {
         let usual = median(&medians).unwrap();
         for (figure, is_slow) in [(1e9, true), (1.0, false), (usual, false)] {
             let row = Row { figure: Estimate::of(&[figure]), ..Row::default() };
-            let found = rank("", &row, machines).unwrap();
+            let found = rank("", None, &row, machines).unwrap();
             assert_eq!(found.is_slow(), is_slow, "{found:?}");
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::compare::{Experience, Repeat};
+use super::environment::{Conditions, InheritedFact, Machine};
 use super::loads::Loads;
 use super::lost_time::LostTime;
 use super::prediction::{Difference, Prediction};
@@ -21,7 +22,7 @@ use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "3.1";
+pub const SCHEMA_VERSION: &str = "4.0";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,12 +62,13 @@ pub struct RunSummary {
     pub name: String,
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`.
     pub label: String,
-    /// The machine in one line: CPUs, caches, hypervisor.
-    pub machine: String,
-    /// All conditions of the figures, in one sentence.
-    pub environment: String,
-    /// What its processes inherited that is unusual, one sentence each, the most important first.
-    pub inherited: Vec<String>,
+    /// The machine's CPUs and its hypervisor.
+    pub machine: Machine,
+    /// The other conditions of the figures.
+    pub conditions: Conditions,
+    /// What changed during it or is unusual of what its processes inherited, the most important
+    /// first.
+    pub inherited: Vec<InheritedFact>,
     /// When it started: UTC, RFC 3339.
     pub started_at: String,
     /// The version of Brigade.
@@ -125,6 +127,8 @@ pub type Block = tables::Block<Row>;
 pub struct Answer {
     /// The sentence, with `{}` for the ratio.
     pub text: String,
+    /// A sentence that gives the reason, if the run shows one.
+    pub reason: Option<String>,
     /// The ratio.
     pub ratio: Estimate,
     /// The case that is divided.
@@ -140,7 +144,7 @@ pub struct Answer {
 pub struct Group {
     /// The group's name; empty for cases of no group.
     pub name: String,
-    /// The question.
+    /// The question; empty for cases of no group.
     pub question: String,
     /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
@@ -306,15 +310,12 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// What changed during a run, and unusual facts that change figures.
-fn inherited(run: &Run) -> Vec<String> {
-    let changed = run.changes().into_iter().map(|change| {
-        let [was, now] = change.texts();
-        format!("{} changed from {was} to {now}: those processes are not used", change.name)
-    });
+/// What changed during a run, and unusual facts that change figures, the most important first.
+fn inherited(run: &Run) -> Vec<InheritedFact> {
+    let changed = run.changes().into_iter().map(InheritedFact::Changed);
     let unusual = run.environment_of_processes().unusual().into_iter();
     let unusual = unusual.filter(|fact| fact.changes_figures);
-    changed.chain(unusual.map(|fact| fact.line())).collect()
+    changed.chain(unusual.map(InheritedFact::Unusual)).collect()
 }
 
 /// Whether nothing disturbed a run, however few its rounds.
@@ -355,7 +356,7 @@ fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
         name: data.name.clone(),
         label: environment.label(),
         machine: environment.machine(),
-        environment: environment.sentence(),
+        conditions: environment.conditions(),
         inherited: inherited(data.run),
         started_at: description.started_at.clone(),
         version: description.brigade_version.clone(),
@@ -413,10 +414,14 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         let surprise = (ends.low / guess).max(guess / ends.high).ln();
         let rank = if spec.first { f64::INFINITY } else { surprise };
         let reason = spec.reason.as_ref().filter(|reason| cases.hold(reason, &spec.case));
-        let reason = reason.map_or(String::new(), |reason| format!(" {}", reason.text));
-        let text = spec.text.clone() + &reason;
-        let (case, share) = (row.case.clone(), spec.share);
-        (surprise > 0.0).then_some((rank, Answer { text, ratio, case, share }))
+        let answer = Answer {
+            text: spec.text.clone(),
+            reason: reason.map(|reason| reason.text.clone()),
+            ratio,
+            case: row.case.clone(),
+            share: spec.share,
+        };
+        (surprise > 0.0).then_some((rank, answer))
     });
     let mut answers: Vec<(f64, Answer)> = answers.collect();
     answers.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -432,7 +437,7 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
     });
     let recorded: BTreeMap<_, _> = recorded.collect();
     let mut rows = vec![Vec::new(); manifest.groups.len()];
-    let mut others = Group { question: "Other cases".to_owned(), ..Group::default() };
+    let mut others = Group::default();
     for of_case in &cases.rows {
         let case = &of_case[0].case;
         let is_recorded = |group: &GroupSpec| recorded.get(case) == Some(&&group.name);

@@ -9,13 +9,15 @@ use harness::TaskKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::amounts::{MEMORY, MEMORY_PARTS};
+use super::amounts::MEMORY;
+pub use super::amounts::MemoryItem;
 use super::environment::Inherited;
 use super::lost_time::{Account, Time};
 use super::sample::{Figures, Measured, Sample};
 use super::statistics::{
     ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted,
 };
+use crate::manifest::{without_flag, without_program};
 use crate::store::results::Outcome;
 
 /// The unit of a figure.
@@ -100,6 +102,13 @@ pub struct Other {
     pub case: String,
     /// The measurement, if the row compares one of several; `null` for the case's figure.
     pub measurement: Option<String>,
+}
+
+impl Other {
+    /// The case without one of its flags, by the flag's name in records.
+    pub fn case_without(&self, parameter: &str) -> String {
+        without_flag(&self.case, parameter)
+    }
 }
 
 /// One process of a case.
@@ -255,6 +264,16 @@ impl Row {
     /// What identifies the case in any run: its program and parameters.
     pub fn key(&self) -> String {
         format!("{} {}", self.program, Value::from_iter(self.parameters.clone()))
+    }
+
+    /// The flags of its case.
+    pub fn flags(&self) -> &str {
+        without_program(&self.case)
+    }
+
+    /// Its case without one of its flags, by the flag's name in records.
+    pub fn case_without(&self, parameter: &str) -> String {
+        without_flag(&self.case, parameter)
     }
 
     /// The figure as a number; infinite without one.
@@ -501,8 +520,8 @@ impl WaitingFor {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryPart {
-    /// Its name.
-    pub name: String,
+    /// Which part.
+    pub name: MemoryItem,
     /// Bytes per task: the slope over the number of tasks; the median over processes.
     pub bytes_per_task: Estimate,
 }
@@ -510,13 +529,12 @@ pub struct MemoryPart {
 /// The memory of a task in these processes, each of which swept the number of tasks. Empty without
 /// sweeps.
 pub fn memory(used: &[Used]) -> Vec<MemoryPart> {
-    let part = |(at, (name, _)): (usize, &(&str, _))| {
+    let part = |name: MemoryItem| {
         let sweeps = used.iter().filter_map(|process| process.figures.memory.as_ref());
-        let bytes_per_task =
-            Estimate::of(&sweeps.filter_map(|parts| parts[at]).collect::<Vec<_>>());
-        Some(MemoryPart { name: (*name).to_owned(), bytes_per_task: bytes_per_task? })
+        let bytes: Vec<f64> = sweeps.filter_map(|parts| parts[name as usize]).collect();
+        Some(MemoryPart { name, bytes_per_task: Estimate::of(&bytes)? })
     };
-    MEMORY_PARTS.iter().enumerate().filter_map(part).collect()
+    MemoryItem::ALL.into_iter().filter_map(part).collect()
 }
 
 #[cfg(test)]
@@ -545,7 +563,7 @@ mod tests {
     }
 
     /// The parts of processes with these sweeps, as whole bytes.
-    fn parts_of(sweeps: [Vec<LedgerPoint>; 2]) -> Vec<(String, i64)> {
+    fn parts_of(sweeps: [Vec<LedgerPoint>; 2]) -> Vec<(MemoryItem, i64)> {
         let mut run = crate::fixtures::case("memory", [1.0, 1.0]);
         for (invocation, sweep) in run.iter_mut().zip(sweeps) {
             invocation.record.as_mut().unwrap().ledger = Some(sweep);
@@ -580,19 +598,8 @@ mod tests {
 
     #[test]
     fn the_parts_add_up_and_the_rest_is_unexplained() {
-        let expected = [
-            ("user memory", 10),
-            ("page tables", 20),
-            ("kernel stacks", 30),
-            ("slab", 40),
-            ("= sum", 100),
-            ("unexplained", 1),
-            ("= drop of available", 101),
-        ];
-        assert_eq!(
-            parts_of([sweep(2), sweep(0)]),
-            expected.map(|(name, bytes)| (name.to_owned(), bytes))
-        );
+        let expected = MemoryItem::ALL.into_iter().zip([10, 20, 30, 40, 100, 1, 101]);
+        assert_eq!(parts_of([sweep(2), sweep(0)]), expected.collect::<Vec<_>>());
     }
 
     #[test]
@@ -602,6 +609,6 @@ mod tests {
         assert_eq!(memory_of_task(&memory_parts(&points)), None);
         let names: Vec<_> =
             parts_of([points.clone(), points]).into_iter().map(|(name, _)| name).collect();
-        assert!(!names.contains(&"= sum".to_owned()) && names.contains(&"slab".to_owned()));
+        assert!(!names.contains(&MemoryItem::Sum) && names.contains(&MemoryItem::Slab));
     }
 }

@@ -200,6 +200,25 @@ fn pairs<'a>(words: impl Iterator<Item = &'a str>) -> Pairs<'a> {
     pairs
 }
 
+/// The command line of a case without one of its flags, given by its name in records, and the flag's
+/// value.
+pub fn without_flag(line: &str, parameter: &str) -> String {
+    let is_other = |(name, _): &(Option<&str>, Option<&str>)| {
+        name.is_none_or(|name| name.replace('-', "_") != parameter)
+    };
+    let mut words = Vec::new();
+    for (name, value) in pairs(line.split_whitespace()).into_iter().filter(is_other) {
+        words.extend(name.map(|name| format!("--{name}")));
+        words.extend(value.map(str::to_owned));
+    }
+    words.join(" ")
+}
+
+/// The command line of a case without its program.
+pub fn without_program(line: &str) -> &str {
+    line.split_once(' ').map_or("", |(_, flags)| flags)
+}
+
 /// The lines that a line with alternatives, `{a,b}`, stands for; the last alternatives vary fastest.
 pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
     let length = line.chars().count();
@@ -268,6 +287,20 @@ mod tests {
         assert_eq!(identity("p --kind thread --via pipe"), identity("p --via=pipe --iters 5"));
         assert_ne!(identity("p --kind process"), identity("p"));
         assert_ne!(identity("p --placement spread"), identity("p"));
+    }
+
+    #[test]
+    fn a_line_without_a_flag_has_the_others() {
+        for (line, expected) in [
+            ("p --tasks 5 --b c", "p --b c"),
+            ("p sub --b --tasks=5", "p sub --b"),
+            ("p --tasks 5", "p"),
+            ("p", "p"),
+        ] {
+            assert_eq!(without_flag(line, "tasks"), expected);
+        }
+        assert_eq!(without_flag("p --greedy-for 5 --greedy 1", "greedy_for"), "p --greedy 1");
+        assert_eq!((without_program("p --a b"), without_program("p")), ("--a b", ""));
     }
 
     #[test]

@@ -13,10 +13,11 @@ use serde::Deserialize;
 use crate::bounds::{self, MOST_CASES};
 use crate::exit::UsageError;
 use crate::programs;
-pub use case::{Case, Placement};
+pub use case::{Case, Placement, without_flag, without_program};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
+    CostKind, FigureSpec, LineSpec, Part, PredictionSpec, ReasonSpec, SavingsSpec, SentenceSpec,
+    SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -83,7 +84,7 @@ pub struct Manifest {
     #[serde(rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
     /// The cases that show each cost that a setting can affect, for `brigade advise`.
-    pub advice: BTreeMap<String, Vec<String>>,
+    pub advice: BTreeMap<CostKind, Vec<String>>,
     /// The cases with a switch's cost for `brigade impact`, which needs every kind.
     pub impact: BTreeMap<SwitchKind, Vec<String>>,
 }

@@ -273,3 +273,15 @@ pub enum SwitchKind {
     /// Wake a sleeping CPU
     Asleep,
 }
+
+/// What a setting of a machine can affect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostKind {
+    /// Waking a sleeping CPU.
+    Waking,
+    /// Switches and system calls.
+    Switching,
+    /// Creating threads and processes.
+    Creation,
+}

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use harness::flags::name;
 
-use super::page::{Block, NO_BREAK_SPACE, Table};
+use super::machine::difference;
+use super::page::{Block, NO_BREAK_SPACE, Table, left, right};
 use super::quantity::{figure, percent, small_share, three_digits, with_ends};
 use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
-use crate::judge::compare::{Compared, Comparison, Design, NoVerdict, Pair, Side, Verdict};
-use crate::judge::environment::{Difference, by_kind};
+use crate::judge::compare::{
+    Compared, Comparison, Design, NoVerdict, NotCompared, NotComparedFor, Pair, Side, SideName,
+    Verdict,
+};
+use crate::judge::environment::{Difference, DifferencesByKind, by_kind};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::judge::state::State;
 use crate::shell::quoted;
@@ -21,13 +25,14 @@ const DIRECTLY: &str = "compare the builds directly: brigade compare --bin OLD -
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    let [inherited, cpus, others] = by_kind(&comparison.environment_differences);
-    let joined = |words: &str, lines: &[String], end: &str| {
-        let text = format!("{words}: {}{end}", lines.join(", "));
-        (!lines.is_empty()).then_some(Block::Paragraph(text))
+    let DifferencesByKind { inherited, cpus, kernels, others } =
+        by_kind(&comparison.environment_differences);
+    let lines = |facts: &[&Difference]| facts.iter().copied().map(difference).collect::<Vec<_>>();
+    let joined = |words: &str, facts: &[&Difference], end: &str| {
+        let text = format!("{words}: {}{end}", lines(facts).join(", "));
+        (!facts.is_empty()).then_some(Block::Paragraph(text))
     };
     let mut page: Vec<Block> = joined("Inherited unlike", &inherited, ".").into_iter().collect();
-    let kernels = of_kernels(comparison);
     page.extend(joined("These runs differ in", &kernels, "."));
     page.push(Block::Paragraph(decides(comparison)));
     if !kernels.is_empty() && comparison.design == Design::TwoRuns {
@@ -44,8 +49,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         page.push(Block::Table(table(comparison)));
         page.push(Block::Paragraph(legend(comparison)));
     }
-    let others = others.into_iter().filter(|line| !kernels.contains(line)).collect();
-    let notes = [others, notes(comparison)].concat();
+    let notes = [lines(&others), notes(comparison)].concat();
     page.extend((!notes.is_empty()).then_some(Block::Items(notes)));
     page
 }
@@ -55,17 +59,33 @@ const BOOTS: &str = "One run of each kernel does not separate it from what diffe
                      Boot each five times or more and measure once per boot; each run is then one \
                      sample: brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.";
 
-/// The facts of the kernel and of its boot that differ, one line each.
-fn of_kernels(comparison: &Comparison) -> Vec<String> {
-    let facts = comparison.environment_differences.iter();
-    facts.filter(|fact| fact.name.starts_with("kernel.")).map(Difference::line).collect()
-}
-
 /// That no case was compared, and why the first was not.
 pub fn nothing_compared(comparison: &Comparison) -> String {
     let first = comparison.not_compared.first();
-    let why = first.map_or(String::new(), |skip| format!(": {}: {}", skip.case, skip.reason));
+    let why = first.map_or(String::new(), |missing| format!(": {}", not_compared(missing)));
     format!("nothing was compared{why}")
+}
+
+/// A case that could not be compared, and why.
+fn not_compared(NotCompared { case, reason }: &NotCompared) -> String {
+    let reason = match reason {
+        NotComparedFor::Skipped(reason) => reason.clone(),
+        NotComparedFor::NotMeasured { side, error } => {
+            let error = error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+            let [baseline, candidate] = SIDES;
+            let side = match side {
+                SideName::Baseline => baseline,
+                SideName::Candidate => candidate,
+            };
+            format!("the {side} has not measured it{error}")
+        }
+        NotComparedFor::OtherOperation(sides) => {
+            let [one, other] = sides.each_ref().map(|[name, of]| format!("{name} of {of}"));
+            format!("the baseline measures {one}, the candidate {other}")
+        }
+        NotComparedFor::NotPositive => "a figure is not above 0".to_owned(),
+    };
+    format!("{case}: {reason}")
 }
 
 /// What it can decide, from how much, and the number of cases with each verdict.
@@ -102,7 +122,7 @@ fn decides(comparison: &Comparison) -> String {
 /// Why nothing is decided, and what to do.
 fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
     // Between kernels builds decide nothing.
-    let is_of_kernels = !of_kernels(comparison).is_empty();
+    let is_of_kernels = !by_kind(&comparison.environment_differences).kernels.is_empty();
     match reason {
         NoVerdict::Disturbed => {
             let disturbed = disturbed_sides(comparison).join("; ");
@@ -158,7 +178,7 @@ fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
         let state = side.states.iter().find(is_disturbed)?;
         let name = match comparison.design {
             Design::SideBySide => format!("the {label}"),
-            _ => side.records.clone(),
+            _ => records(side),
         };
         let StateVerdict { word, .. } = of_state(state);
         Some(format!("{name} was {word}: {}", what_disturbed(state)))
@@ -168,7 +188,13 @@ fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
 
 /// One row per case: changed cases, then unresolved ones, each by size of the ratio.
 fn table(comparison: &Comparison) -> Table {
-    let mut table = Table::of("case|>baseline|>candidate|ratio [interval]|verdict");
+    let mut table = Table::new([
+        left("case"),
+        right("baseline"),
+        right("candidate"),
+        left("ratio [interval]"),
+        left("verdict"),
+    ]);
     let size = |case: &Compared| case.ratio.value.ln().abs();
     let rank = |case: &Compared| match case.verdict {
         Verdict::Slower | Verdict::Faster => 0,
@@ -192,8 +218,14 @@ fn thousandths(ratio: f64) -> String {
     if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
 }
 
-fn side(label: &str, Side { records, revision, wrap, args, states, .. }: &Side) -> String {
-    let mut parts = vec![records.clone()];
+/// The folder of a side's run, or how many runs it has.
+fn records(side: &Side) -> String {
+    side.records.clone().unwrap_or_else(|| format!("{} runs", side.states.len()))
+}
+
+fn side(label: &str, described: &Side) -> String {
+    let Side { revision, wrap, args, states, .. } = described;
+    let mut parts = vec![records(described)];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
     for (flag, words) in [("--wrap", wrap), ("--args", args)] {
         let command = quoted(words.iter().map(String::as_str));
@@ -242,7 +274,7 @@ fn legend(comparison: &Comparison) -> String {
 /// One sentence per note.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let missing = comparison.not_compared.iter();
-    let missing = missing.map(|skip| format!("not compared: {}: {}", skip.case, skip.reason));
+    let missing = missing.map(|missing| format!("not compared: {}", not_compared(missing)));
     let mut notes: Vec<String> = missing.collect();
     let limited = comparison.cases.iter().filter(|case| {
         case.verdict == Verdict::Unresolved && case.ratio.excludes(1.0) && case.earlier.is_some()

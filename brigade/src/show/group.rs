@@ -1,6 +1,6 @@
 //! What answers a group's question: sentences, a table of figures by load, and where the time goes.
 
-use super::page::{ABSENT, Table};
+use super::page::{ABSENT, Table, left, right};
 use super::quantity::{
     brief_ticks, duration, estimate, factor, percent, three_digits, times, with_ends,
 };
@@ -11,10 +11,16 @@ use crate::judge::row::{Quantity, Row};
 use crate::judge::savings::{Saving, SavingStep, Savings};
 use crate::judge::statistics::Estimate;
 
-/// A sentence with its ratio.
-pub fn answer(Answer { text, ratio, share, .. }: &Answer) -> String {
+/// A sentence with its ratio, and its reason.
+pub fn answer(Answer { text, reason, ratio, share, .. }: &Answer) -> String {
     let words = if *share { percent(1.0 - 1.0 / ratio.value) } else { times(ratio.value) };
-    text.replacen("{}", &words, 1)
+    let reason = reason.as_ref().map_or(String::new(), |reason| format!(" {reason}"));
+    text.replacen("{}", &words, 1) + &reason
+}
+
+/// A group's question, or what its cases are.
+pub fn question(group: &Group) -> &str {
+    if group.question.is_empty() { "Other cases" } else { &group.question }
 }
 
 /// The figures of the cases, without those of single measurements.
@@ -140,8 +146,8 @@ fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> S
 
 /// Figures by load, with factors to the cheapest; sorted by the last load.
 pub fn loads_table(loads: &Loads) -> Table {
-    let columns = loads.loads.iter().map(|load| format!("|>{load}|>×")).collect::<String>();
-    let mut table = Table::of(&format!("|one acquisition{columns}"));
+    let of_loads = loads.loads.iter().flat_map(|load| [right(load), right("×")]);
+    let mut table = Table::new([left(""), left("one acquisition")].into_iter().chain(of_loads));
     let value = |line: &LoadLine, at: usize| {
         line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |figure| figure.value)
     };
@@ -169,8 +175,8 @@ pub fn loads_table(loads: &Loads) -> Table {
 
 /// Where the time of each case goes, as far as it fits a terminal.
 pub fn parts_on_screen(group: &Group) -> Table {
-    let heading = "where the time goes|>elapsed|>user|>kernel|>error|>asleep|>waking|>cross";
-    let mut table = Table::of(heading);
+    let figures = ["elapsed", "user", "kernel", "error", "asleep", "waking", "cross"].map(right);
+    let mut table = Table::new([left("where the time goes")].into_iter().chain(figures));
     for row in cases(&group.rows) {
         let Some(parts) = row.parts else { continue };
         let why = parts.waiting_for;
@@ -181,8 +187,7 @@ pub fn parts_on_screen(group: &Group) -> Table {
             .chain(waits)
             .map(|ns| ns.map_or(ABSENT.to_owned(), |ns| percent(ns / parts.elapsed_ns)));
         let cross = parts.crossing_share.map_or(ABSENT.to_owned(), percent);
-        let name = row.label.strip_prefix(&row.program).map(str::trim).unwrap_or(&row.label);
-        let name = if name.is_empty() { "free" } else { name };
+        let name = if row.flags().is_empty() { "free" } else { row.flags() };
         let cells = [name.to_owned(), duration(parts.elapsed_ns)].into_iter();
         table.push(cells.chain(shares).chain([cross]).collect());
     }

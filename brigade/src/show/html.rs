@@ -4,11 +4,13 @@
 use harness::terminal;
 use serde::Serialize;
 
+use super::group::question;
+use super::machine::machine_and_day;
 use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
 use super::report::{answered, below, made, tables};
-use super::screen::{answers, machine};
+use super::screen::answers;
 use super::svg::{Picture, STYLE, escape};
 use super::verdict::{Verdict, verdict};
 use crate::judge::report::{Group, Report};
@@ -23,7 +25,7 @@ const SCRIPT_HASH: &str = "sha256-45uh0wlMI2MsTv73raQ8kzZf7Uak3gyamKyqZ6JGV5w=";
 pub fn html(report: &Report) -> String {
     let run = &report.run;
     let (title_of_page, head) = match (&report.screen[..], &report.groups[..]) {
-        ([], [group]) => (group.question.clone(), state(report)),
+        ([], [group]) => (question(group).to_owned(), state(report)),
         _ => (TITLE.to_owned(), first_screen(report)),
     };
     let mut rest = below(report);
@@ -78,14 +80,14 @@ fn of_group(group: &Group) -> (String, String, String) {
         figures(&plot::group(group)),
         elements(&tables(group))
     );
-    (format!("group-{name}"), group.question.clone(), body)
+    (format!("group-{name}"), question(group).to_owned(), body)
 }
 
 /// The machine and the verdict on the run.
 fn state(report: &Report) -> String {
     let Verdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
-    let [machine, text] = [&machine(&report.run), &text].map(|text| escape(text));
+    let [machine, text] = [&machine_and_day(&report.run), &text].map(|text| escape(text));
     format!(
         "<p class=\"machine\">{machine}</p>\n\
          <p class=\"machine\"><strong class=\"{class}\">{word}</strong>: {text}</p>\n"
@@ -104,12 +106,20 @@ fn figures(pictures: &[Picture]) -> String {
     format!("<div class=\"pictures\">\n{figures}</div>\n")
 }
 
-/// A heading as a URL fragment.
+/// A heading as a URL fragment: its letters and digits, with a hyphen for all between two.
 pub fn slug(heading: &str) -> String {
-    let lower = heading.to_ascii_lowercase();
-    let words: Vec<&str> =
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    words.join("-")
+    let mut slug = String::new();
+    let mut is_between = false;
+    for letter in heading.chars().map(|letter| letter.to_ascii_lowercase()) {
+        if letter.is_ascii_alphanumeric() {
+            if is_between && !slug.is_empty() {
+                slug.push('-');
+            }
+            slug.push(letter);
+        }
+        is_between = !letter.is_ascii_alphanumeric();
+    }
+    slug
 }
 
 fn elements(blocks: &[Block]) -> String {

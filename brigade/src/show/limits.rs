@@ -6,7 +6,7 @@ use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
 use super::group::saved;
-use super::page::{self, ABSENT, Block, Table, joined};
+use super::page::{self, ABSENT, Block, Table, joined, left, right};
 use super::quantity::{factor, figure, shown, small_share};
 use super::verdict::{Verdict, verdict};
 use crate::judge::connections::{Decision, Pair, decide, pairs};
@@ -38,7 +38,14 @@ pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
         format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes))
     }));
 
-    let mut table = Table::of("|limit|>value|>in use|>per task|>allows");
+    let mut table = Table::new([
+        left(""),
+        left("limit"),
+        right("value"),
+        right("in use"),
+        right("per task"),
+        right("allows"),
+    ]);
     let (mut notes, mut commands) = (Vec::new(), String::new());
     for line in &forecast.limits {
         let Line { limit, per_task, allows, command } = line;
@@ -78,9 +85,11 @@ pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
 /// After an answer one row per kind: how many fit, and if a number was given whether they do, and
 /// their memory.
 pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) -> String {
-    let mut table = Table::of(&match tasks {
-        Some(tasks) => format!("{}|fit?|>memory|>fit|limit", count(tasks)),
-        None => "kind|>fit|limit".to_owned(),
+    let mut table = Table::new(match tasks {
+        Some(tasks) => {
+            vec![left(&count(tasks)), left("fit?"), right("memory"), right("fit"), left("limit")]
+        }
+        None => vec![left("kind"), right("fit"), left("limit")],
     });
     for forecast in kinds {
         // If limits are unknown, it is the most.
@@ -110,7 +119,7 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
 
 /// The name of a limit in a table: of a control group's file as much as fits.
 fn short_name(limit: &Limit) -> String {
-    let path = limit.name.strip_prefix("/sys/fs/cgroup/").unwrap_or(&limit.name);
+    let path = limit.short_name();
     match path.chars().count().checked_sub(NAME_WIDTH) {
         None | Some(0) => path.to_owned(),
         Some(over) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
@@ -139,7 +148,8 @@ pub fn connections(
         page.push(Block::Paragraph(advice.to_owned()));
         return page;
     };
-    let mut table = Table::of("|>async task|>thread|>×|thread");
+    let mut table =
+        Table::new([left(""), right("async task"), right("thread"), right("×"), left("thread")]);
     for Pair { what, task, thread, ratio } in pairs {
         let label = thread.label.clone();
         table.push(vec![joined(what), figure(task), figure(thread), factor(ratio.value), label]);
@@ -229,6 +239,10 @@ mod tests {
         let sides =
             [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
         let mut report = fixtures::report();
+        let blocks = report.screen.iter_mut().flat_map(|part| &mut part.blocks);
+        for row in blocks.flat_map(|block| &mut block.rows) {
+            row.operation = "request".to_owned();
+        }
         let text = |report: &Report| page::text(&connections(10, &sides, Some(report), &[]));
         let quiet = text(&report);
         assert!(quiet.starts_with("Async: ") && quiet.contains("which was QUIET"), "{quiet}");

@@ -1,10 +1,12 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
+pub mod advise;
 pub mod comparison;
 pub mod formats;
 pub mod group;
 pub mod html;
 pub mod limits;
+pub mod machine;
 pub mod page;
 pub mod picture;
 pub mod plot;

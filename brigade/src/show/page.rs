@@ -70,16 +70,29 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A column of a table.
+pub struct Column {
+    heading: String,
+    /// Whether it is of figures, which are right-aligned.
+    is_right: bool,
+}
+
+/// A column of text.
+pub fn left(heading: &str) -> Column {
+    Column { heading: heading.to_owned(), is_right: false }
+}
+
+/// A column of figures.
+pub fn right(heading: &str) -> Column {
+    Column { heading: heading.to_owned(), is_right: true }
+}
+
 impl Table {
-    /// An empty table with headings separated by `|`. Headings of figures begin
-    /// with `>`.
-    pub fn of(headings: &str) -> Self {
-        let headings = || headings.split('|');
-        Self {
-            headings: headings().map(|text| text.trim_start_matches('>').to_owned()).collect(),
-            right: headings().map(|text| text.starts_with('>')).collect(),
-            rows: Vec::new(),
-        }
+    /// An empty table with these columns.
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        let columns = columns.into_iter().map(|column| (column.heading, column.is_right));
+        let (headings, right) = columns.unzip();
+        Self { headings, right, rows: Vec::new() }
     }
 
     /// Adds a row, with one cell per column.
@@ -126,7 +139,7 @@ impl Table {
                 },
             )
             .collect();
-        let line = padded.join(" ").trim_end().to_owned();
+        let line = without_padding(&padded.join(" ")).to_owned();
         let (last, others) = widths.split_last().expect("a table has columns");
         if width(row.last().expect("as many cells")) <= *last {
             return format!("{before}{line}\n");
@@ -155,6 +168,11 @@ impl Table {
 /// A row's label and what it has in common with others, or other words; empty ones are left out.
 pub fn joined(words: [&str; 2]) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// A line of columns without the spaces that fill the last one.
+pub fn without_padding(line: &str) -> &str {
+    line.trim_end()
 }
 
 /// Every character counts as one column. A longer text is shown, but not padded to.
@@ -191,7 +209,7 @@ mod tests {
     use super::*;
 
     fn table(names: [&str; 3]) -> Table {
-        let mut table = Table::of("case|time|>n");
+        let mut table = Table::new([left("case"), left("time"), right("n")]);
         for (name, count) in names.into_iter().zip(["5", "13", "6"]) {
             table.push(vec![name.to_owned(), "1.79 µs [1.77, 1.81]".to_owned(), count.to_owned()]);
         }
@@ -214,7 +232,7 @@ mod tests {
     #[test]
     fn a_cell_may_be_wider_than_any_column() {
         let long = "x".repeat(70_000);
-        let mut table = Table::of("case|time|>n");
+        let mut table = Table::new([left("case"), left("time"), right("n")]);
         table.push(vec!["a".to_owned(), long.clone(), "5".to_owned()]);
         table.push(vec!["b".to_owned(), "1".to_owned(), long]);
         assert!(table.text().lines().count() >= 3);

@@ -3,9 +3,9 @@
 
 use harness::TaskKind;
 
+use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
-use super::screen::machine;
 use super::svg::{END, START, class_of, cut, disc, file, group, line, mark, placed, text};
 use super::verdict::verdict;
 use crate::judge::report::{Part, Report};
@@ -45,7 +45,7 @@ pub fn picture(report: &Report) -> Option<String> {
     // A disturbed run has found nothing.
     let finding = finding(&parts).filter(|_| report.run.state.is_fit);
     let title = finding.unwrap_or_else(|| TITLE.to_owned());
-    let machine = format!("{}, {}", machine(&report.run), verdict(&report.run).word);
+    let machine = format!("{}, {}", machine_and_day(&report.run), verdict(&report.run).word);
     let legend =
         "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
     let words =
@@ -122,7 +122,7 @@ fn finding(parts: &[Part]) -> Option<String> {
     parts.iter().flat_map(|part| &part.blocks).find_map(|block| {
         let thread = block.rows.iter().find(|row| row.kind == Some(TaskKind::Thread))?;
         let reference = block.rows.iter().find(|row| row.case == block.reference)?;
-        let name = mark(Some(reference.kind?)).name.trim_end_matches(" task");
+        let name = mark(Some(reference.kind?)).before_noun;
         let operation = &thread.operation;
         let ratio = thread.factor.filter(|ratio| ratio.value > 1.0 && ratio.excludes(1.0))?;
         Some(format!("A thread {operation} costs {} {name} {operation}s", factor(ratio.value)))

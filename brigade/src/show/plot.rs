@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::group::cases;
 use super::quantity::{brief, brief_ticks, percent, shown};
-use super::report::{compared, estimated};
+use super::report::{compared, estimated, memory_item};
 use super::scale::Scale;
 use super::svg::{
     END, MARKS, MIDDLE, Mark, Picture, START, class_of, cut, disc, group as element, line,
@@ -14,7 +14,7 @@ use super::svg::{
 };
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
-use crate::judge::row::{Quantity, Row};
+use crate::judge::row::{MemoryItem, Quantity, Row};
 
 /// The height of a label above a mark, of a mark, and of the space below it, in pixels.
 const LABEL: f64 = 17.0;
@@ -32,8 +32,12 @@ const TIME: [[&str; 2]; 6] = [
     ["h7", "falling asleep, waking up"],
     ["h5", "queued for a CPU"],
 ];
-const MEMORY: [[&str; 2]; 4] =
-    [["h2", "user memory"], ["h6", "kernel stacks"], ["h1", "page tables"], ["h4", "slab"]];
+const MEMORY: [(&str, MemoryItem); 4] = [
+    ("h2", MemoryItem::User),
+    ("h6", MemoryItem::KernelStacks),
+    ("h1", MemoryItem::PageTables),
+    ("h4", MemoryItem::Slab),
+];
 
 /// The value of a row and the ends of its interval.
 fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
@@ -78,7 +82,8 @@ pub fn group(group: &Group) -> Vec<Picture> {
     let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
     pictures.extend(bars("Where the time goes", &TIME, times.collect()));
     let sizes = sizes.into_iter().filter_map(memory);
-    pictures.extend(bars("Where the memory goes", &MEMORY, sizes.collect()));
+    let names = MEMORY.map(|(class, item)| [class, memory_item(item)]);
+    pictures.extend(bars("Where the memory goes", &names, sizes.collect()));
     pictures
 }
 
@@ -153,7 +158,7 @@ fn time(row: &Row) -> Option<Bar<'_>> {
 
 /// Where the memory of a task is. Its parts are estimated separately: scaled, they add up.
 fn memory(row: &Row) -> Option<Bar<'_>> {
-    let size = |[_, name]: [&str; 2]| {
+    let size = |(_, name): (&str, MemoryItem)| {
         let part = row.memory.iter().find(|part| part.name == name);
         part.map_or(0.0, |part| part.bytes_per_task.value.max(0.0))
     };
@@ -220,17 +225,11 @@ fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
     names.into_iter().filter_map(picture).collect()
 }
 
-/// A label without this parameter.
-fn without(label: &str, parameter: &str) -> String {
-    let flag = format!(" --{} ", parameter.replace('_', "-"));
-    let Some((before, after)) = label.split_once(&flag) else { return label.to_owned() };
-    before.to_owned() + after.find(' ').map_or("", |end| &after[end..])
-}
-
 /// What a row compares, without this parameter.
 fn name_without(row: &Row, parameter: &str) -> String {
-    let Some(other) = &row.other else { return without(&row.label, parameter) };
-    compared(row, other, |label| without(label, parameter)).join(" / ")
+    let own = row.case_without(parameter);
+    let Some(other) = &row.other else { return own };
+    compared(row, other, [own, other.case_without(parameter)]).join(" / ")
 }
 
 fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
@@ -369,9 +368,9 @@ mod tests {
             let number = work.rsplit(' ').find_map(|word| word.parse::<u64>().ok());
             row.parameters =
                 number.map(|number| ("work".to_owned(), number.into())).into_iter().collect();
-            let other = Other { label: format!("b{work}"), case: String::new(), measurement: None };
-            let other = Some(other);
-            Row { unit: Quantity::Ratio, other, ..row }
+            let case = |side: &str| format!("{side}{work}");
+            let other = Other { label: case("b"), case: case("b"), measurement: None };
+            Row { case: case("a"), unit: Quantity::Ratio, other: Some(other), ..row }
         };
         let comparisons = ["", " --work 10", " --work 1000"].map(comparison).to_vec();
         let [picture] = &group(&Group { comparisons, ..Group::default() })[..] else {
@@ -390,12 +389,5 @@ mod tests {
         let ends: Vec<&str> = picture.body.split("class=\"total\" x1=\"").skip(1).collect();
         assert!(ends.iter().all(|end| end.starts_with("50%")), "{picture:?}");
         assert_eq!((picture.body.matches("<rect").count(), picture.legend.len()), (12, 3));
-    }
-
-    #[test]
-    fn lines_are_named_without_what_grows() {
-        for (label, name) in [("a --tasks 5 --b c", "a --b c"), ("a --tasks 5", "a"), ("a", "a")] {
-            assert_eq!(without(label, "tasks"), name);
-        }
     }
 }

@@ -54,6 +54,15 @@ pub fn duration(ns: f64) -> String {
     shown(ns, Quantity::Nanoseconds)
 }
 
+/// A fact that is a number of nanoseconds, such as `5 ms`; as it is, if it is none.
+pub fn duration_of_fact(fact: &str) -> String {
+    match fact.parse::<f64>() {
+        Ok(ns) if ns >= 1e6 => format!("{} ms", ns / 1e6),
+        Ok(ns) => format!("{} µs", ns / 1e3),
+        Err(_) => fact.to_owned(),
+    }
+}
+
 /// `value` with three significant digits, without trailing zeros.
 pub fn brief(value: f64) -> String {
     let digits = three_digits(value);

@@ -4,16 +4,17 @@ use std::iter;
 
 use harness::terminal;
 
-use super::group::{cases, group_answers, loads_table, percent_with_ends};
-use super::page::{ABSENT, Block, Table, joined};
+use super::group::{cases, group_answers, loads_table, percent_with_ends, question};
+use super::machine;
+use super::page::{ABSENT, Block, Table, joined, left, right};
 use super::quantity::{
     Unit, duration, estimate, factor_of, percent, range, three_digits, used_of_ended,
 };
-use super::screen::{answers, machine};
+use super::screen::answers;
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::{Difference, Prediction};
 use crate::judge::report::{Group, Part, Report, RunSummary};
-use crate::judge::row::{Other, Percentiles, ProcessOutcome, Quantity, Row};
+use crate::judge::row::{MemoryItem, Other, Percentiles, ProcessOutcome, Quantity, Row};
 use crate::judge::savings::Saving;
 use crate::judge::statistics::sorted;
 use crate::shell::quoted;
@@ -35,14 +36,16 @@ const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user
 pub fn page(report: &Report) -> Vec<Block> {
     let run = &report.run;
     let Verdict { word, text, .. } = verdict(run);
-    let mut page =
-        vec![Block::Paragraph(machine(run)), Block::Paragraph(format!("{word}: {text}"))];
+    let mut page = vec![
+        Block::Paragraph(machine::machine_and_day(run)),
+        Block::Paragraph(format!("{word}: {text}")),
+    ];
     page.extend(next_run(run).map(Block::Paragraph));
     let answers = answers(report);
     page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
     page.extend(report.screen.iter().flat_map(part));
     for group in &report.groups {
-        page.push(Block::Heading(2, group.question.clone()));
+        page.push(Block::Heading(2, question(group).to_owned()));
         page.extend([answered(group), tables(group)].concat());
     }
     page.extend(below(report));
@@ -59,7 +62,8 @@ pub fn below(report: &Report) -> Vec<Block> {
         page.push(Block::Heading(2, "Notes".to_owned()));
         page.push(Block::Items(notes));
     }
-    page.push(Block::Paragraph(report.run.environment.clone()));
+    let RunSummary { machine, conditions, .. } = &report.run;
+    page.push(Block::Paragraph(machine::conditions(machine, conditions)));
     page.push(Block::Paragraph(extent(&report.run)));
     page
 }
@@ -83,7 +87,8 @@ fn beyond_samples(report: &Report) -> String {
 
 /// A part of the first screen as a table.
 fn part(part: &Part) -> Vec<Block> {
-    let mut table = Table::of(&format!("{}|median [95 %]|80 %|>×|>n", part.of));
+    let mut table =
+        Table::new([left(&part.of), left("median [95 %]"), left("80 %"), right("×"), right("n")]);
     for block in &part.blocks {
         for row in &block.rows {
             let factor = factor_of(row, block).unwrap_or(ABSENT.to_owned());
@@ -118,11 +123,14 @@ pub fn tables(group: &Group) -> Vec<Block> {
 
 /// The figures of a group's cases; more percentiles if the group asks for them.
 fn times(group: &Group) -> Table {
-    let mut table = Table::of(if group.tails {
-        "case|op|median [95 %]|>p50|>p90|>p99|>p99.9|>n"
+    let figures = if group.tails {
+        ["p50", "p90", "p99", "p99.9", "n"].map(right).into_iter().collect::<Vec<_>>()
     } else {
-        "case|op|median [95 %]|80 %|>p50|>p99|>cpu|>sw/op|>n"
-    });
+        let figures = ["p50", "p99", "cpu", "sw/op", "n"].map(right);
+        [left("80 %")].into_iter().chain(figures).collect()
+    };
+    let columns = ["case", "op", "median [95 %]"].map(left).into_iter().chain(figures);
+    let mut table = Table::new(columns);
     let mut before = "";
     for row in &group.rows {
         let name = if row.case == before { String::new() } else { row.label.clone() };
@@ -163,21 +171,21 @@ pub fn estimated(row: &Row) -> String {
 
 /// A group's comparisons: one case over another, or minus it.
 pub fn comparisons(group: &Group) -> Table {
-    let mut table = Table::of("ratios and differences|[95 %]|>n");
+    let mut table = Table::new([left("ratios and differences"), left("[95 %]"), right("n")]);
     for row in &group.comparisons {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
-        let name = compared(row, other, str::to_owned).join(&format!(" {sign} "));
+        let labels = [row.label.clone(), other.label.clone()];
+        let name = compared(row, other, labels).join(&format!(" {sign} "));
         let n = row.figure.map_or(0, |figure| figure.count).to_string();
         table.push(vec![name, estimated(row), n]);
     }
     table
 }
 
-/// The two sides of a comparison: their labels, as `shown`, with the measurements if these are not
-/// the cases' figures.
-pub fn compared(row: &Row, other: &Other, shown: impl Fn(&str) -> String) -> [String; 2] {
-    let [label, of_other] = [&row.label, &other.label].map(|label| shown(label));
+/// The two sides of a comparison: their labels, with the measurements if these are not the cases'
+/// figures.
+pub fn compared(row: &Row, other: &Other, [label, of_other]: [String; 2]) -> [String; 2] {
     match &other.measurement {
         None => [label, of_other],
         Some(name) => [format!("{label}, {}", row.measurement), format!("{of_other}, {name}")],
@@ -186,9 +194,16 @@ pub fn compared(row: &Row, other: &Other, shown: impl Fn(&str) -> String) -> [St
 
 /// What one kind of task saves, at each measured amount of work.
 fn savings(group: &Group) -> Table {
-    let mut table = Table::of(
-        "saving by work|>work|>units|share [95 %]|time [95 %]|>server's sw/op|>of the other|>n",
-    );
+    let mut table = Table::new([
+        left("saving by work"),
+        right("work"),
+        right("units"),
+        left("share [95 %]"),
+        left("time [95 %]"),
+        right("server's sw/op"),
+        right("of the other"),
+        right("n"),
+    ]);
     for savings in &group.savings {
         let place = savings.place.as_ref().map_or(String::new(), |place| format!("{place}: "));
         let mut name = format!("{place}{}, of {}", savings.kind, savings.of);
@@ -212,9 +227,15 @@ fn savings(group: &Group) -> Table {
 
 /// What a request costs beyond a server without waits, and what hops predict of that.
 fn predictions(group: &Group) -> Table {
-    let mut table = Table::of(
-        "beyond a server without waits|measured [95 %]|predicted [95 %]|>share|>switches|>waits|>n",
-    );
+    let mut table = Table::new([
+        left("beyond a server without waits"),
+        left("measured [95 %]"),
+        left("predicted [95 %]"),
+        right("share"),
+        right("switches"),
+        right("waits"),
+        right("n"),
+    ]);
     for prediction in &group.predictions {
         let Prediction { case, measured, predicted, share, switches, waits, .. } = prediction;
         table.push(vec![
@@ -232,8 +253,13 @@ fn predictions(group: &Group) -> Table {
 
 /// What a request costs more with one kind than with another, and what hops predict of that.
 fn differences(group: &Group) -> Table {
-    let mut table =
-        Table::of("difference between kinds|measured [95 %]|predicted [95 %]|>share|>n");
+    let mut table = Table::new([
+        left("difference between kinds"),
+        left("measured [95 %]"),
+        left("predicted [95 %]"),
+        right("share"),
+        right("n"),
+    ]);
     for Difference { cases, measured, predicted, share, .. } in &group.differences {
         table.push(vec![
             cases.join(" − "),
@@ -249,9 +275,12 @@ fn differences(group: &Group) -> Table {
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
 fn parts(group: &Group) -> Table {
-    let headings = "where the time goes||>elapsed|>user|>kernel|>error|>waiting|>asleep|>waking|>queued|\
-                    >overlap|>cross|>idle/op|>ipi/op";
-    let mut table = Table::of(headings);
+    let figures = [
+        "elapsed", "user", "kernel", "error", "waiting", "asleep", "waking", "queued", "overlap",
+        "cross", "idle/op", "ipi/op",
+    ];
+    let names = [left("where the time goes"), left("")].into_iter();
+    let mut table = Table::new(names.chain(figures.map(right)));
     for row in cases(&group.rows).filter(|_| !group.tails) {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
         let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
@@ -289,16 +318,31 @@ fn parts(group: &Group) -> Table {
 
 /// The memory of a task, part by part.
 fn memory(group: &Group) -> Table {
-    let mut table = Table::of("memory of one task|part|bytes [95 %]|>n");
+    let mut table =
+        Table::new([left("memory of one task"), left("part"), left("bytes [95 %]"), right("n")]);
     for row in &group.rows {
         for (index, part) in row.memory.iter().enumerate() {
             let name = if index == 0 { row.label.clone() } else { String::new() };
             let bytes = &part.bytes_per_task;
             let shown = estimate(bytes, Quantity::Bytes);
-            table.push(vec![name, part.name.clone(), shown, bytes.count.to_string()]);
+            let item = memory_item(part.name).to_owned();
+            table.push(vec![name, item, shown, bytes.count.to_string()]);
         }
     }
     table
+}
+
+/// What readers call an item of a task's memory.
+pub fn memory_item(item: MemoryItem) -> &'static str {
+    match item {
+        MemoryItem::User => "user memory",
+        MemoryItem::PageTables => "page tables",
+        MemoryItem::KernelStacks => "kernel stacks",
+        MemoryItem::Slab => "slab",
+        MemoryItem::Sum => "= sum",
+        MemoryItem::Unexplained => "unexplained",
+        MemoryItem::DropOfAvailable => "= drop of available",
+    }
 }
 
 /// What a reader must know about single cases: failures, disturbances, and what was skipped.

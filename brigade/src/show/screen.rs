@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use harness::terminal;
 
-use super::group::{answer, cases, group_answers, loads_table, parts_on_screen};
-use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines};
+use super::group::{answer, cases, group_answers, loads_table, parts_on_screen, question};
+use super::machine;
+use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines, without_padding};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
@@ -145,22 +146,25 @@ fn column_heads() -> String {
 fn head(report: &Report, bold: bool) -> String {
     let run = &report.run;
     let Verdict { word, text, .. } = verdict(run);
-    let verdict = lines(&format!("{word}: {text}"));
-    let rest = verdict.strip_prefix(word).unwrap_or(&verdict);
     let word = if bold { format!("\u{1b}[1m{word}\u{1b}[0m") } else { word.to_owned() };
+    // The width of a line leaves out what makes the word bold.
+    let verdict = filled(&text, &format!("{word}: "), "");
     let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
         [] => String::new(),
-        facts => lines(&format!("inherited: {}", facts.join("; "))),
+        facts => {
+            let facts: Vec<String> = facts.iter().map(machine::inherited).collect();
+            lines(&format!("inherited: {}", facts.join("; ")))
+        }
     };
-    format!("{}{}{word}{rest}{inherited}", machine_and_day(run), bar(&run.progress))
+    format!("{}{}{verdict}{inherited}", first_line(run), bar(&run.progress))
 }
 
 /// The machine on the left, the day and the number of rounds on the right.
-fn machine_and_day(run: &RunSummary) -> String {
+fn first_line(run: &RunSummary) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
     let right = terminal::line(&format!("{day}, {}", rounds(&run.progress)));
     let room = COLUMNS.saturating_sub(right.chars().count() + 2);
-    let machine = terminal::line(&run.machine);
+    let machine = terminal::line(&machine::machine(&run.machine));
     let machine = if machine.chars().count() > room {
         machine.chars().take(room.saturating_sub(1)).chain(['…']).collect()
     } else {
@@ -195,19 +199,13 @@ fn bar(run: &RunProgress) -> String {
         Some(_) => String::new(),
         None => BUILDING.to_owned(),
     };
-    format!("{bar}  {left}").trim_end().to_owned() + "\n"
+    without_padding(&format!("{bar}  {left}")).to_owned() + "\n"
 }
 
 /// Minutes and seconds, such as `1:35`.
 fn clock(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)
-}
-
-/// The machine and the day in one line; the full report has kernel options.
-pub fn machine(run: &RunSummary) -> String {
-    let day = run.started_at.get(..10).unwrap_or_default();
-    format!("{}, {day}", run.machine)
 }
 
 /// Why a case has no figure although its processes measured.
@@ -262,7 +260,7 @@ fn of_group(group: &Group, room: usize, is_running: bool) -> String {
         None if group.parts => parts_on_screen(group).text(),
         None => String::new(),
     };
-    let question = lines(&group.question);
+    let question = lines(question(group));
     let whole = format!("\n{question}\n{table}\n{note}");
     let fits = whole.lines().count() <= room;
     if group.loads.is_some() && fits {
@@ -312,7 +310,7 @@ fn heading(text: &str, axis: Option<&Scale>, rows: &[&Row]) -> String {
     } else {
         format!("{}{:FIGURES$}{ends}", lines(&text), "")
     };
-    line.trim_end().to_owned() + "\n"
+    without_padding(&line).to_owned() + "\n"
 }
 
 /// A row: label, median, range, factor, and the strip, or if some processes are not used how many
@@ -329,7 +327,7 @@ fn line(row: &Row, factor: &str, axis: Option<&Scale>) -> String {
         None => axis.map_or(String::new(), |axis| strip(axis, &row.values())),
     };
     let figures = format!("{median:>MEDIAN$}{range:>RANGE$}{factor:>FACTOR$} {end}");
-    let figures = figures.trim_end();
+    let figures = without_padding(&figures);
     // A label that is too long gets a line for itself.
     if label.chars().count() + 2 > LABEL {
         format!("{}{:LABEL$}{figures}\n", filled(&label, "  ", "    "), "")

@@ -19,18 +19,31 @@ pub struct Mark {
     /// The class that sets its colour.
     pub class: &'static str,
     pub name: &'static str,
+    /// Its name before another noun, as in "async hop".
+    pub before_noun: &'static str,
 }
 
 /// The marks of all kinds, the one for tasks of no kind last.
 pub const MARKS: [Mark; 7] = [
-    Mark { kind: TaskKind::Thread, class: "k-thread", name: "thread" },
-    Mark { kind: TaskKind::AsyncTask, class: "k-async", name: "async task" },
-    Mark { kind: TaskKind::EventLoop, class: "k-loop", name: "event loop" },
-    Mark { kind: TaskKind::Coroutine, class: "k-coroutine", name: "coroutine" },
-    Mark { kind: TaskKind::Goroutine, class: "k-goroutine", name: "goroutine" },
-    Mark { kind: TaskKind::Process, class: "k-process", name: "process" },
-    Mark { kind: TaskKind::None, class: "k-alone", name: "no switch" },
+    Mark::new(TaskKind::Thread, "k-thread", "thread", "thread"),
+    Mark::new(TaskKind::AsyncTask, "k-async", "async task", "async"),
+    Mark::new(TaskKind::EventLoop, "k-loop", "event loop", "event loop"),
+    Mark::new(TaskKind::Coroutine, "k-coroutine", "coroutine", "coroutine"),
+    Mark::new(TaskKind::Goroutine, "k-goroutine", "goroutine", "goroutine"),
+    Mark::new(TaskKind::Process, "k-process", "process", "process"),
+    Mark::new(TaskKind::None, "k-alone", "no switch", "no switch"),
 ];
+
+impl Mark {
+    const fn new(
+        kind: TaskKind,
+        class: &'static str,
+        name: &'static str,
+        before_noun: &'static str,
+    ) -> Self {
+        Self { kind, class, name, before_noun }
+    }
+}
 
 /// The mark of a kind; without one, the mark of no switch.
 pub fn mark(kind: Option<TaskKind>) -> Mark {

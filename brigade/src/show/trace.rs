@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use harness::trace::Stop;
 use serde_json::{Value, json};
 
-use super::page::{Block, Table};
+use super::page::{Block, Table, left, right};
 use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
 use super::svg::{END, MIDDLE, START, cut, file, line, placed, rectangle, text};
@@ -40,14 +40,30 @@ fn task_name(task: Option<u32>) -> String {
     task.map_or_else(|| "driver".to_owned(), |task| format!("task {task}"))
 }
 
+/// The only task of a thread, or that it is the driver's; `None` of a thread that runs several tasks.
+fn only_task(blame: &Blame, tid: u32) -> Option<Option<u32>> {
+    let tasks: Vec<Option<u32>> = blame.tasks.get(&tid)?.iter().copied().collect();
+    match tasks[..] {
+        // With or without a stop that only divides a hop.
+        [task] | [None, task] => Some(task),
+        _ => None,
+    }
+}
+
 /// The name of a thread: that of its task, or its number if it runs several tasks.
 fn name(blame: &Blame, tid: u32) -> String {
-    let tasks = blame.tasks.get(&tid).map(|tasks| tasks.iter().collect::<Vec<_>>());
-    match (tasks.as_deref(), blame.trace.names.get(&tid)) {
-        // With or without a stop that only divides a hop.
-        (Some([task] | [None, task]), _) => task_name(**task),
-        (_, Some(name)) => name.clone(),
-        (_, None) => format!("thread {tid}"),
+    match (only_task(blame, tid), blame.trace.names.get(&tid)) {
+        (Some(task), _) => task_name(task),
+        (None, Some(name)) => name.clone(),
+        (None, None) => format!("thread {tid}"),
+    }
+}
+
+/// The name of a thread in a narrow space: the number of its task without a word.
+fn brief_name(blame: &Blame, tid: u32) -> String {
+    match only_task(blame, tid) {
+        Some(Some(task)) => task.to_string(),
+        _ => name(blame, tid),
     }
 }
 
@@ -70,7 +86,7 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
     } else {
         " Other processes are not visible without CAP_PERFMON."
     };
-    let mut table = Table::of("part of a hop|>p50|>p99|>share");
+    let mut table = Table::new([left("part of a hop"), right("p50"), right("p99"), right("share")]);
     for time in &blame.parts {
         let shown = |ns| if ns > 0.0 { duration(ns) } else { "0".to_owned() };
         let [p50, p99] = time.quantiles_ns.map(shown);
@@ -147,8 +163,8 @@ pub fn picture(case: &str, blame: &Blame) -> String {
         labels += &label(y, &format!("CPU {cpu}"));
         for Turn { tid, from_ns, to_ns, .. } in turns.iter().filter(|turn| turn.tid != 0) {
             let task = blame.tasks.get(tid).and_then(|tasks| tasks.last().copied());
-            let name = name(blame, *tid);
-            block([*from_ns, *to_ns], y, task, [&name, name.trim_start_matches("task ")]);
+            let names = [name(blame, *tid), brief_name(blame, *tid)];
+            block([*from_ns, *to_ns], y, task, names.each_ref().map(String::as_str));
         }
         y += STEP;
     }

@@ -61,6 +61,17 @@ fn word(word: Word) -> &'static str {
     }
 }
 
+/// Why a run answers nothing, and the command to type when that is over.
+pub fn no_answer(state: &State, command: &str) -> String {
+    let repeat = match state.word {
+        Word::Busy => "repeat it when they have ended",
+        Word::Stolen => "repeat it when the hypervisor is less busy",
+        Word::Throttled => "repeat it with a larger quota",
+        _ => "repeat it",
+    };
+    format!("{}: {}. No answer; {repeat}: {command}", word(state.word), what_disturbed(state))
+}
+
 /// What disturbed a run, such as `other programs used 40 % of the CPU`.
 pub fn what_disturbed(state: &State) -> String {
     let seen = state.causes.iter().filter(|cause| !cause.is_bound).enumerate();

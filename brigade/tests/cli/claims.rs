@@ -67,7 +67,8 @@ impl Run {
     /// Whether CPUs fall asleep at most hops to another CPU, in a virtual machine. Where the kernel
     /// counts no idle states: whether a hop is quicker if they are kept awake.
     fn has_sleeping_cpus(&self) -> Option<bool> {
-        let is_virtual = self.0["run"]["machine"].as_str()?.contains("virtual machine");
+        let is_virtual =
+            self.0["run"]["machine"]["virtualisation"].as_str().unwrap_or("none") != "none";
         let sleeps = match self.number(SPREAD, "/parts/idle_entries") {
             Some(entries) => entries > 0.5,
             None => self.ratio(AWAKE, SPREAD)? < 0.8,

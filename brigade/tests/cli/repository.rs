@@ -145,6 +145,93 @@ fn arrows_point_one_way_and_form_no_circles() {
     assert_eq!(circles(&sources("harness")), [""; 0]);
 }
 
+/// The methods that take text apart.
+const TAKES_APART: [&str; 4] = [".strip_", ".trim", ".split", ".rsplit"];
+/// Their namesakes of lists.
+const OF_LISTS: [&str; 3] = [".split_first", ".split_last", ".split_at_checked"];
+/// Where `show` lays out columns and writes digits.
+const LAYOUT: [&str; 2] = ["show::page", "show::quantity"];
+
+/// Calls in `show` that take text apart, elsewhere than where it is laid out.
+fn taken_apart(sources: &Sources) -> Vec<String> {
+    let mut found = Vec::new();
+    for (module, code) in sources.iter().filter(|(module, _)| module.starts_with("show::")) {
+        for (at, method) in TAKES_APART.iter().flat_map(|method| code.match_indices(method)) {
+            let is_of_list = OF_LISTS.iter().any(|of_list| code[at..].starts_with(of_list));
+            if !is_of_list && !LAYOUT.contains(&module.as_str()) {
+                found.push(format!("{module}: {method}"));
+            }
+        }
+    }
+    found
+}
+
+/// `show` gets facts. Text that it takes apart would be its own, or that of a layer below.
+#[test]
+fn show_reads_no_text_of_ours() {
+    let sources = sources("brigade");
+    let is_seen =
+        |module: &&str| TAKES_APART.iter().any(|method| sources[*module].contains(method));
+    assert!(LAYOUT.iter().all(is_seen), "a call is not seen");
+    assert_eq!(taken_apart(&sources), [""; 0]);
+}
+
+/// The texts in code that have two words, each with the code before it in its statement.
+fn sentences(code: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = code[from..].find('"').map(|at| from + at) {
+        let end = literal_end(code, start);
+        let text = &code[start + 1..end];
+        let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphabetic);
+        let has_words = text.match_indices(' ').any(|(at, _)| {
+            is_letter(text[..at].chars().next_back()) && is_letter(text[at + 1..].chars().next())
+        });
+        // A quote as a character is no text.
+        let is_text = !code[..start].ends_with('\'');
+        if is_text && has_words {
+            let statement = code[..start].rfind(';').map_or(0, |at| at + 1);
+            found.push((text, &code[statement..start]));
+        }
+        from = if is_text { end + 1 } else { start + 1 };
+    }
+    found
+}
+
+/// Where the text that begins with a quote at `start` ends.
+fn literal_end(code: &str, start: usize) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in code[start + 1..].char_indices() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => return start + 1 + at,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// Conclusions are facts until `show` makes words of them; only errors are sentences at once.
+#[test]
+fn layers_below_show_make_no_sentences() {
+    let allowed = ["ensure!(", "bail!(", ".expect(", "#[serde("];
+    let sources = sources("brigade");
+    let mut seen = 0;
+    for (module, code) in &sources {
+        if module != "plan" && !module.starts_with("judge") {
+            continue;
+        }
+        for (text, before) in sentences(code) {
+            seen += 1;
+            assert!(allowed.iter().any(|word| before.contains(word)), "{module}: \"{text}\"");
+        }
+    }
+    assert!(seen > 3, "errors are not seen");
+    let made = "fn a() -> String { let b = '\"'; format!(\"{} is slow\", 1) }";
+    assert_eq!(sentences(made).len(), 1);
+}
+
 /// The folders that the workspace's manifest names as members.
 fn members() -> Vec<String> {
     let members = manifest("Cargo.toml")["workspace"]["members"].as_array().cloned();

@@ -142,11 +142,11 @@ fn differences(groups: &Pair<Vec<Saved>>) -> Vec<Difference> {
 fn described(folders: &[PathBuf], runs: &[Saved]) -> Side {
     let states = runs.iter().map(Saved::state).collect();
     let ([folder], [run]) = (folders, runs) else {
-        return Side { records: format!("{} runs", folders.len()), states, ..Side::default() };
+        return Side { states, ..Side::default() };
     };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
-        records: output::name_of(&absolute),
+        records: Some(output::name_of(&absolute)),
         revision: run.run.environment.revision(),
         states,
         ..Side::default()

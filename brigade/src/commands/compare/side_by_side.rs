@@ -12,7 +12,7 @@ use crate::commands::flags::CompareFlags;
 use crate::commands::output;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::exit::{Exit, UsageError};
-use crate::judge::compare::{Comparison, Design, Side};
+use crate::judge::compare::{Comparison, Design, NotCompared, NotComparedFor, Side};
 use crate::judge::run::Run;
 use crate::judge::state::State;
 use crate::manifest::Manifest;
@@ -83,7 +83,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let sides = [side(&baseline, 0), side(&candidate, 1)];
     let margin = flags.margin / 100.0;
     let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
-    comparison.not_compared.splice(..0, skipped);
+    comparison.not_compared.splice(..0, skipped.into_iter().map(not_compared));
     print(&comparison, flags)?;
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
@@ -91,6 +91,11 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     require_processes(&series[0].run)?;
     let processes = series.iter().flat_map(|series| series.run.samples());
     Ok(exit_after(&comparison, flags, crate::commands::exit_after(processes)))
+}
+
+/// A case that cannot run here.
+fn not_compared(Skipped { case, reason }: Skipped) -> NotCompared {
+    NotCompared { case, reason: NotComparedFor::Skipped(reason) }
 }
 
 /// Whether a process could use other CPUs than its partner, the process of the other side.
@@ -137,7 +142,7 @@ impl<'a> Variant<'a> {
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.run.environment);
         Side {
-            records: output::name_of(&series.folder.path),
+            records: Some(output::name_of(&series.folder.path)),
             revision: workspace.and_then(Environment::revision),
             wrap: shared(&self.wrap),
             args: shared(&self.args),
