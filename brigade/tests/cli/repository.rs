@@ -574,6 +574,23 @@ fn what_documents_show_of_the_recorded_runs_is_current() {
     }
 }
 
+/// The recorded traces in OBSERVATIONS are of cases that this binary has.
+#[test]
+fn pictures_of_traces_are_named_as_their_cases() {
+    let bench = Bench::new(&[], "");
+    for document in root().join("docs").read_dir().expect("read docs") {
+        let path = document.expect("read docs").path();
+        if !path.display().to_string().contains("/trace-") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a picture");
+        let title = text.split("<title>").nth(1).and_then(|rest| rest.split(": one lap").next());
+        let ended = alone(&bench, &["list", title.expect("a title")]);
+        assert_eq!(ended.code, Some(0), "{}: {ended:?}", path.display());
+        assert!(text.contains("\u{a0}µs</text>") || text.contains("\u{a0}ms</text>"), "an axis");
+    }
+}
+
 /// The long flags in clap's help.
 fn flags_in(help: &str) -> Vec<&str> {
     let lines = help.lines().filter(|line| line.starts_with("      --") || line.starts_with("  -"));
