@@ -100,6 +100,18 @@ CASES = {
     "more_work_thread": "echo-server --work 100000 --placement same-cpu",
     "more_work_tokio": "echo-server --kind tokio-current-thread --work 100000 --placement same-cpu",
 }
+# Figures of a measurement of a case: of a server whose load has its own CPU.
+MEASUREMENTS = {
+    "own_thread": ("echo-server --placement spread", "server"),
+    "own_tokio": ("echo-server --kind tokio-current-thread --placement spread", "server"),
+    "own_work_thread": ("echo-server --work 10000 --placement spread", "server"),
+    "own_work_tokio":
+        ("echo-server --kind tokio-current-thread --work 10000 --placement spread", "server"),
+    "own_more_thread": ("echo-server --work 100000 --placement spread", "server"),
+    "own_more_tokio":
+        ("echo-server --kind tokio-current-thread --work 100000 --placement spread", "server"),
+}
+CASES |= {name: case for name, (case, _) in MEASUREMENTS.items()}
 # Where a part is in a row, and how it is shown.
 PARTS = {
     "switches": (["switches"], "number"),
@@ -156,7 +168,7 @@ def shown(value, kind):
                    "bytes": (1024, ["B", "KiB", "MiB", "GiB"])}[kind]
     while abs(value) >= step - 0.5 and len(units) > 1:
         value, units = value / step, units[1:]
-    return f"{digits(value)} {units[0]}"
+    return f"{value if isinstance(value, int) else digits(value)} {units[0]}"
 
 
 def minutes(seconds):
@@ -190,9 +202,11 @@ class Run:
         idle = self.row("spread")["parts"]["idle_entries"] if self.has(["spread"]) else None
         return idle is not None and idle > 0.5
 
-    def row(self, name):
-        """The row with a case's figure, which is its first."""
-        return self.rows[CASES[name]][0]
+    def row(self, name, measurement=None):
+        """The row of a measurement, by default that of the case's figure, which is its first."""
+        measurement = measurement or MEASUREMENTS.get(name, (None, None))[1]
+        rows = self.rows[CASES[name]]
+        return next(row for row in rows if measurement in (None, row["measurement"]))
 
     def paired(self, first, second, combine):
         """The median over the rounds that both have."""
@@ -202,17 +216,17 @@ class Run:
         return statistics.median(combine(values[0][of], values[1][of]) for of in rounds)
 
     def part(self, name, part):
-        row = self.row(name)
+        first = self.rows[CASES[name]][0]
         if part in PARTS:
             path, kind = PARTS[part]
             for key in path:
-                row = row[key]
-            return shown(row, kind)
-        for of in row["memory"]:
+                first = first[key]
+            return shown(first, kind)
+        for of in first["memory"]:
             if of["name"].strip("= ").replace(" ", "_") == part:
-                return shown(of["bytes_per_task"]["value"], "bytes")
-        of = next(of for of in self.rows[CASES[name]] if of["measurement"] == part)
-        return shown(of["figure"]["value"], of["unit"])
+                return shown(round(of["bytes_per_task"]["value"]), "bytes")
+        row = self.row(name, part)
+        return shown(row["figure"]["value"], row["unit"])
 
     def value(self, expression):
         """The text of a figure."""
