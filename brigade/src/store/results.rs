@@ -922,6 +922,16 @@ mod tests {
         }
     }
 
+    /// A task holds one token at most.
+    #[test]
+    fn more_tokens_than_tasks_are_not_believed() {
+        let [run, environment, records] = files();
+        let edited = replaced(&records, "\"tokens\":1,", "\"tokens\":99999999999,");
+        let read = parse(&run, &environment, &edited).unwrap();
+        assert_eq!((read.invocations.len(), read.warnings.count()), (1, 1));
+        assert!(read.warnings.lines().next().unwrap().contains("99999999999 tokens for"));
+    }
+
     #[test]
     fn sizes_are_checked_before_anything_is_kept() {
         let error =
