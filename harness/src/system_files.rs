@@ -114,7 +114,7 @@ const SMALLEST_STACK: u64 = 512 * 1024;
 /// # Errors
 /// If it is not.
 pub fn require_stack() -> anyhow::Result<()> {
-    let (stack, _) = getrlimit(Resource::RLIMIT_STACK)?;
+    let (stack, _) = getrlimit(Resource::RLIMIT_STACK).context("reading RLIMIT_STACK")?;
     let [stack, needed] = [stack, SMALLEST_STACK].map(|bytes| bytes / 1024);
     ensure!(
         stack >= needed,

@@ -8,11 +8,11 @@ use anyhow::{Context, ensure};
 use harness::anonymous;
 use harness::system_files::SystemFiles;
 
-use crate::commands::exit_after;
 use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
 use crate::commands::saved::Saved;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
+use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::report::Report;
 use crate::judge::run::Run;
@@ -20,8 +20,10 @@ use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::fingerprints;
 use crate::measure::invoke::command;
 use crate::plan::Schedule;
+use crate::shell::quoted_path;
 use crate::show::formats::markdown;
 use crate::show::html::html;
+use crate::show::report::failures;
 use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, Skipped};
 
 /// Runs `brigade run`.
@@ -123,6 +125,7 @@ pub fn finish(
         .print(&report, full)
         .with_context(|| format!("showing the results in {}", path.display()))?;
     written?;
+    failures(&report, &quoted_path(&path)).iter().for_each(|line| output::warn(line));
     if session.signals.stops() > 0 {
         return Ok(Exit::Interrupted);
     }

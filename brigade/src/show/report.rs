@@ -100,6 +100,20 @@ fn part(part: &Part) -> Vec<Block> {
     vec![Block::Heading(2, part.heading.clone()), Block::Table(table)]
 }
 
+/// Why processes of cases with figures failed, one line a case: their rows only count them.
+pub fn failures(report: &Report, folder: &str) -> Vec<String> {
+    let rows = report.groups.iter().flat_map(|group| cases(&group.rows));
+    let line = |row: &Row| {
+        let (failed, ended, case) = (row.failures(), row.ended(), &row.case);
+        let first = row.error.as_deref().unwrap_or("the first gave no reason");
+        format!(
+            "{failed} of {ended} processes of {case} failed, the first because: {first} \
+             (brigade report --full {folder})"
+        )
+    };
+    rows.filter(|row| row.failures() > 0 && row.figure.is_some()).map(line).collect()
+}
+
 /// What answers a group's question.
 pub fn answered(group: &Group) -> Vec<Block> {
     let answers = group_answers(group).into_iter().map(Block::Paragraph);

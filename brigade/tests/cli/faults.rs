@@ -85,7 +85,10 @@ fn a_program_that_vanishes_or_is_replaced_costs_only_its_own_rounds() {
         let script = format!("echo run >>runs; [ $(wc -l <runs) = 2 ] && {{ {change}; }}");
         let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
         contract::executable::write(&bench.path("next"), format!("#!/bin/sh\necho '{RECORD}'\n"));
-        assert_eq!(bench.ends(&["run", "--seed", "1"]).code, Some(1));
+        let ended = bench.ends(&["run", "--seed", "1"]);
+        assert_eq!(ended.code, Some(1));
+        let said = &ended.stderr;
+        assert!(said.contains("1 of 3 processes of a failed") && said.contains(reason), "{said}");
         let records = bench.records();
         let outcomes: Vec<_> = records.iter().map(|record| &record["outcome"]).collect();
         assert_eq!(outcomes, ["measured", "measured", "failed"], "{change}");
