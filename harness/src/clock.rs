@@ -24,8 +24,10 @@ pub fn now() -> u64 {
 /// # Errors
 /// The kernel's.
 pub fn sleep_until(time_ns: u64) -> io::Result<()> {
-    let (tv_sec, tv_nsec) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
-    let time = Timespec { tv_sec: tv_sec as i64, tv_nsec: tv_nsec as i64 };
+    let time = Timespec {
+        tv_sec: (time_ns / 1_000_000_000) as i64,
+        tv_nsec: (time_ns % 1_000_000_000) as i64,
+    };
     match clock_nanosleep_absolute(ClockId::Monotonic, &time) {
         Ok(()) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),

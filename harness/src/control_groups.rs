@@ -62,14 +62,12 @@ impl Groups {
         let Some(mounts) = files.text("proc/self/mountinfo") else {
             return Self::unseen("/proc/self/mountinfo");
         };
-        let (version_1, path) = match (
-            membership(&memberships, |names| lists(names, controller)),
-            membership(&memberships, str::is_empty),
-        ) {
-            (Some(path), _) => (Some(controller), path),
-            (None, Some(path)) => (None, path),
+        let in_version_1 = membership(&memberships, |names| lists(names, controller));
+        let in_version_2 = membership(&memberships, str::is_empty);
+        let version_1 = in_version_1.map(|_| controller);
+        let Some(path) = in_version_1.or(in_version_2) else {
             // This kernel has no such controller.
-            (None, None) => return Self::default(),
+            return Self::default();
         };
         let seen = mounts_of(version_1, &mounts).into_iter().find_map(|(root, mount)| {
             let inside = inside_mount(Path::new(path), Path::new(root))?;
@@ -123,7 +121,8 @@ fn mounts_of<'a>(controller: Option<&str>, mounts: &'a str) -> Vec<(&'a str, &'a
         let mut mount = mount.split(' ').skip(3);
         let places = (mount.next()?, mount.next()?);
         let mut source = source.split(' ');
-        let (kind, options) = (source.next()?, source.nth(1)?);
+        let kind = source.next()?;
+        let options = source.nth(1)?;
         let fits = match controller {
             None => kind == "cgroup2",
             Some(controller) => kind == "cgroup" && lists(options, controller),

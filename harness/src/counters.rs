@@ -145,7 +145,8 @@ impl SwitchCounter {
 
 /// The CPU time of a process's ended threads, in nanoseconds.
 pub fn ended_ns(pid: u32) -> Option<u64> {
-    let (files, all) = (SystemFiles::live(), run_ns(pid)?);
+    let files = SystemFiles::live();
+    let all = run_ns(pid)?;
     let run = |thread: String| files.number(&format!("proc/{pid}/task/{thread}/schedstat"));
     let live: u64 = files.names(&format!("proc/{pid}/task")).into_iter().filter_map(run).sum();
     Some(all.saturating_sub(live))

@@ -25,7 +25,8 @@ impl FromStr for CpuList {
         if text.matches(',').count() >= MOST {
             return Err(format!("the list has more than {MOST} parts"));
         }
-        let (mut numbers, mut seen) = (Vec::new(), [false; MOST]);
+        let mut numbers = Vec::new();
+        let mut seen = [false; MOST];
         for part in text.split(',') {
             for number in range(part)? {
                 if !seen[number] {
@@ -51,7 +52,8 @@ fn range(part: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
         Ok(number) => Err(format!("CPU {number} is beyond the {MOST} supported")),
         Err(_) => Err(format!("'{part}' is not a CPU number or a range such as 2-3")),
     };
-    let (first, last) = (number(first)?, number(last)?);
+    let first = number(first)?;
+    let last = number(last)?;
     if first > last {
         return Err(format!("the range '{part}' runs backwards"));
     }

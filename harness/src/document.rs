@@ -107,8 +107,11 @@ impl<'de> Visitor<'de> for Element<'_> {
         if text.len() <= most {
             return Ok(());
         }
-        let (name, length) = (self.shown(), text.len());
-        Err(E::custom(format_args!("`{name}` is a text of {length} bytes, more than {most}")))
+        Err(E::custom(format_args!(
+            "`{}` is a text of {} bytes, more than {most}",
+            self.shown(),
+            text.len()
+        )))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {

@@ -57,7 +57,8 @@ impl Scheduling {
 
     fn set(mut self) -> nix::Result<c_long> {
         // The limits of utilization stay as they are.
-        (self.size, self.flags) = (48, self.flags & RESET_ON_FORK);
+        self.size = 48;
+        self.flags &= RESET_ON_FORK;
         // SAFETY: the kernel reads 48 bytes of the structure.
         Errno::result(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const self, 0_u32) })
     }
@@ -293,9 +294,11 @@ fn signals(mask: &str) -> Option<String> {
 
 /// The policy for new memory, with its nodes; see `set_mempolicy(2)`.
 fn memory_policy() -> Option<String> {
-    let (mut mode, mut nodes): (c_int, _) = (0, Mask::of(&[]));
-    let (pointer, bits, none) =
-        (nodes.0.as_mut_ptr(), 8 * size_of_val(&nodes.0), ptr::null::<u8>());
+    let mut mode: c_int = 0;
+    let mut nodes = Mask::of(&[]);
+    let pointer = nodes.0.as_mut_ptr();
+    let bits = 8 * size_of_val(&nodes.0);
+    let none = ptr::null::<u8>();
     // SAFETY: the kernel writes a number and at most this many bits.
     let result =
         unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, pointer, bits, none, 0) };
@@ -365,10 +368,8 @@ mod tests {
         let cgroup = |line| ("proc/self/cgroup", line);
         let mounts = |line| ("proc/self/mountinfo", line);
         let file = |name, text| (name, text);
-        let (own, root) = (
-            "sys/fs/cgroup/a/cpuset.sched_load_balance",
-            "sys/fs/cgroup/cpuset.sched_load_balance",
-        );
+        let own = "sys/fs/cgroup/a/cpuset.sched_load_balance";
+        let root = "sys/fs/cgroup/cpuset.sched_load_balance";
         let partition = "sys/fs/cgroup/a/cpuset.cpus.partition";
         let isolated = "sys/devices/system/cpu/isolated";
         let visible = file("sys/fs/cgroup/a/cgroup.procs", "");

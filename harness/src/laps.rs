@@ -321,10 +321,10 @@ impl<'a> Iterator for Laps<'a> {
         }
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
-        let (shared, ends) = (self.shared, &self.shared.marks);
+
         self.recorder().iter_mut().for_each(|recorder| recorder.before_lap());
         tracer.iter().for_each(|tracer| tracer.note_driver(false));
-        let lap = Lap { shared, ends, tracer, phase: 0, marks };
+        let lap = Lap { shared: self.shared, ends: &self.shared.marks, tracer, phase: 0, marks };
         self.begun = Some(clock::now());
         Some(lap)
     }
@@ -393,9 +393,11 @@ mod tests {
     fn a_warm_up_of_short_laps_lasts_for_its_time() {
         let bench = bench_warmed_by_time(1);
         let begun = clock::now();
-        let (mut laps, mut last) = (0, begun);
+        let mut laps = 0;
+        let mut last = begun;
         for lap in bench.laps(&[Measured::hops(3)]) {
-            (laps, last) = (laps + 1, clock::now());
+            laps += 1;
+            last = clock::now();
             lap.finish();
         }
         assert!(last - begun >= super::SHORTEST_WARMUP.as_nanos() as u64);

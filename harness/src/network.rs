@@ -115,7 +115,8 @@ fn attribute(reply: &[u8], wanted: u16) -> Option<&[u8]> {
     }
     let mut rest = reply.get(HEADS..)?;
     loop {
-        let (length, kind) = (usize::from(number(rest)?), number(rest.get(2..)?)?);
+        let length = usize::from(number(rest)?);
+        let kind = number(rest.get(2..)?)?;
         if kind == wanted {
             return rest.get(4..length);
         }

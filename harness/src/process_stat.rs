@@ -51,7 +51,8 @@ pub fn has_ended(child: Pid, mut is_enough: impl FnMut() -> bool) -> nix::Result
 
 /// A process's unreaped children.
 pub fn children_of(pid: u32) -> Vec<u32> {
-    let (files, folder) = (SystemFiles::live(), format!("proc/{pid}/task"));
+    let files = SystemFiles::live();
+    let folder = format!("proc/{pid}/task");
     let threads = files.names(&folder).into_iter();
     let started = threads.filter_map(|tid| files.text(&format!("{folder}/{tid}/children")));
     let numbers = |text: String| text.split_whitespace().map(str::parse).collect::<Vec<_>>();

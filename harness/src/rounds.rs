@@ -68,8 +68,9 @@ struct Limit {
 
 impl Limit {
     fn of(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
-        let (iters, warmups, max_time) =
-            (bench.flags().iters, bench.flags().warmups, bench.flags().max_time);
+        let iters = bench.flags().iters;
+        let warmups = bench.flags().warmups;
+        let max_time = bench.flags().max_time;
         let within = |time: Duration| {
             let operations = time.as_nanos() * u128::from(rate.unwrap_or(u32::MAX));
             u64::try_from(operations.div_ceil(1_000_000_000)).unwrap_or(u64::MAX)
@@ -277,7 +278,8 @@ impl Iterator for Rounds<'_> {
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
         let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
-        let (limit, mut usage) = (Limit::of(self.bench, purpose, self.rate), None);
+        let limit = Limit::of(self.bench, purpose, self.rate);
+        let mut usage = None;
         match purpose {
             Purpose::Warmup if limit.most == 0 => return self.next(),
             Purpose::Warmup => {}
@@ -496,7 +498,8 @@ mod tests {
         let bench = bench(3, Some(0), None);
         let round = bench.rounds(Some(3)).next().expect("the measured one");
         let mut round = Arc::into_inner(round).expect("no clone");
-        (round.begin_ns, round.limit.most) = (500, 8);
+        round.begin_ns = 500;
+        round.limit.most = 8;
         let due = [0, 1, 3_000_000, u64::MAX].map(|number| round.due_ns(number));
         assert_eq!(due, [500, 333_333_833, 1_000_000_000_000_500, u64::MAX]);
         let of_task = |task| round.of_task(task).collect::<Vec<_>>();

@@ -91,7 +91,8 @@ fn heading(record: &Record) -> String {
         (false, _) => " (incomplete: failed)",
     };
     let counted = |count: u64, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (tasks, laps) = (counted(record.tasks, "task"), counted(record.iterations, "iteration"));
+    let tasks = counted(record.tasks, "task");
+    let laps = counted(record.iterations, "iteration");
     format!("{tasks}, {laps}{incomplete}:\n")
 }
 
@@ -120,7 +121,8 @@ fn distribution(measurement: &Measurement) -> String {
 /// Wall time of an operation as CPU time and waiting. CPU time of several
 /// simultaneous threads can exceed the wall time; then nothing waits.
 fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
-    let (user, system) = (cpu.user_ns_per_operation, cpu.system_ns_per_operation);
+    let user = cpu.user_ns_per_operation;
+    let system = cpu.system_ns_per_operation;
     // Only if the principal measurement covers the whole iteration.
     let wall = (principal.name == "iteration").then_some(principal.ns_per_operation);
     let parts = wall.map(|wall| {

@@ -194,10 +194,13 @@ impl Tracer {
         let last = self.notes.len() - 1;
         self.notes[0].2.store(begun, Relaxed);
         self.notes[last].2.store(ended, Relaxed);
-        let (mut stops, mut here) = (Vec::new(), None::<Stop>);
+        let mut stops = Vec::new();
+        let mut here: Option<Stop> = None;
         for (position, (tid, cpu, at_ns)) in self.notes.iter().enumerate() {
             let task = (1..last).contains(&position).then(|| position as u32 - 1);
-            let (tid, cpu, at_ns) = (tid.swap(0, Relaxed), cpu.load(Relaxed), at_ns.load(Relaxed));
+            let tid = tid.swap(0, Relaxed);
+            let cpu = cpu.load(Relaxed);
+            let at_ns = at_ns.load(Relaxed);
             let next = (tid != 0).then_some(Stop { task, tid, cpu, at_ns });
             if let (Some(here), Some(next)) = (here, next)
                 && here.cpu != cpus::UNKNOWN
@@ -294,7 +297,8 @@ impl Recorder {
         let Some((mut batch, before)) = self.batch.take() else { return };
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
-        (batch.ended_ns, batch.counted) = (ended_ns, after.since(before).switches());
+        batch.ended_ns = ended_ns;
+        batch.counted = after.since(before).switches();
         let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {
@@ -332,7 +336,9 @@ impl Recorder {
 /// two readings.
 fn counted() -> (u64, Counters) {
     loop {
-        let (before, at, after) = (Counters::own(), clock::now(), Counters::own());
+        let before = Counters::own();
+        let at = clock::now();
+        let after = Counters::own();
         if before.switches() == after.switches() {
             return (at, after);
         }
@@ -367,7 +373,8 @@ fn offset_ns() -> i64 {
         let offsets = SystemFiles::live().text("proc/self/timens_offsets")?;
         let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?;
         let mut numbers = line.split_whitespace().map(str::parse::<i64>);
-        let (seconds, ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let seconds = numbers.next()?.ok()?;
+        let ns = numbers.next()?.ok()?;
         Some(seconds * 1_000_000_000 + ns)
     };
     *OFFSET.get_or_init(|| read().unwrap_or(0))

@@ -35,7 +35,8 @@ impl Start {
         let load = SystemLoad::read(cpus, &companions);
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), cpus);
         let counters = Counters::of_all(processes.iter());
-        let (begun_ns, cpus) = (clock::now(), cpus.to_vec());
+        let begun_ns = clock::now();
+        let cpus = cpus.to_vec();
         Self { processes, cpus, companions, threads, load, begun_ns, cpu_counts, counters }
     }
 

@@ -43,9 +43,11 @@ fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
 #[test]
 fn tokens_arrive_in_order_and_closing_reaches_the_waiter() {
     for ((name, there), (_, back)) in channels().zip(channels()) {
-        let (mut source, mut sink) = (back.0, there.1);
+        let mut source = back.0;
+        let mut sink = there.1;
         let partner = thread::spawn(move || {
-            let (mut source, mut sink) = (there.0, back.1);
+            let mut source = there.0;
+            let mut sink = back.1;
             while let Some(token) = source.receive().expect("it receives") {
                 sink.send(token).expect("it sends");
             }

@@ -148,7 +148,8 @@ pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
         return Ok(());
     };
     let Limit { name, in_use, most, .. } = &limit;
-    let (amount, what) = (need.of(limit.resource), description(&limit.resource));
+    let amount = need.of(limit.resource);
+    let what = description(&limit.resource);
     let value = limit.value.unwrap_or(u64::MAX);
     let caveat = limit.caveat.as_ref().map_or(String::new(), |caveat| format!(" ({caveat})"));
     let way = match command {
@@ -297,7 +298,8 @@ mod tests {
             ..Spec::new(TaskKind::Thread, Kind::Thread)
         };
         let need = |needs, heap_bytes| Spec { needs, heap_bytes, ..spec.clone() }.need();
-        let (pipes, blocks) = (need(Kind::TokioPipe, 0), need(Kind::TokioPipe, 256 << 10));
+        let pipes = need(Kind::TokioPipe, 0);
+        let blocks = need(Kind::TokioPipe, 256 << 10);
         assert_eq!((pipes.of(Threads), pipes.of(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
         assert_eq!(need(Kind::ThreadPipe, 0).of(Threads), 6 + 3 + 4);
         // The driver has a block, too, and each is a map.
