@@ -56,11 +56,16 @@ static HERE: LazyLock<Names> = LazyLock::new(|| {
     let host = file("/proc/sys/kernel/hostname");
     let mut names = variables(&["USER", "LOGNAME", "SUDO_USER"]);
     let mut folders = variables(&["HOME", "TMPDIR"]);
-    folders.extend(
-        env::current_dir().ok().and_then(|folder| folder.into_os_string().into_string().ok()),
-    );
-    names.push(host.trim().to_owned());
-    names.extend(host.trim().split('.').next().map(str::to_owned));
+    if let Ok(folder) = env::current_dir()
+        && let Ok(folder) = folder.into_os_string().into_string()
+    {
+        folders.push(folder);
+    }
+    let host = host.trim();
+    names.push(host.to_owned());
+    if let Some(label) = host.split('.').next() {
+        names.push(label.to_owned());
+    }
     // Without asking a server for users.
     for line in file("/etc/passwd").lines() {
         let fields: Vec<&str> = line.split(':').collect();

@@ -163,8 +163,11 @@ pub(crate) fn run_ns(pid: u32) -> Option<u64> {
 /// times in clock ticks give the proportion. The kernel computes the times of
 /// `getrusage` in the same way.
 fn user_share(run_ns: u64, user_ticks: u64, system_ticks: u64) -> u64 {
-    let product = u128::from(run_ns) * u128::from(user_ticks);
-    product.checked_div((user_ticks + system_ticks).into()).unwrap_or(0) as u64
+    let ticks = user_ticks + system_ticks;
+    if ticks == 0 {
+        return 0;
+    }
+    (u128::from(run_ns) * u128::from(user_ticks) / u128::from(ticks)) as u64
 }
 
 #[cfg(test)]

@@ -75,7 +75,9 @@ impl Mask {
     /// The mask of these CPUs.
     pub fn of(cpus: &[usize]) -> Self {
         let mut mask = [0; WORDS];
-        cpus.iter().for_each(|cpu| mask[cpu / PER_WORD] |= 1 << (cpu % PER_WORD));
+        for cpu in cpus {
+            mask[cpu / PER_WORD] |= 1 << (cpu % PER_WORD);
+        }
         Self(mask)
     }
 

@@ -2,7 +2,7 @@
 //! Whatever a document means, its texts, lists and numbers have bounds, so that nothing made from
 //! it grows without one.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use anyhow::ensure;
 use serde::Deserialize;
@@ -45,9 +45,8 @@ pub fn parsed<T: DeserializeOwned>(json: &[u8]) -> anyhow::Result<T> {
     let mut walked = serde_json::Deserializer::from_slice(json);
     Element { name: "" }.deserialize(&mut walked)?;
     let whole: Versioned = serde_json::from_slice(json)?;
-    for Versioned { schema_version, .. } in
-        [Some(&whole), whole.record.as_deref()].into_iter().flatten()
-    {
+    let of_record = whole.record.as_deref();
+    for Versioned { schema_version, .. } in iter::once(&whole).chain(of_record) {
         let major = schema_version.split('.').next();
         ensure!(
             major == Some(READABLE_MAJOR),

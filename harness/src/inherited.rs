@@ -139,9 +139,13 @@ pub fn facts(child: Option<u32>) -> Facts {
     let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
     let scheduling = child.and_then(Scheduling::of).or(own);
     let mut facts = variables(child);
-    facts.extend(scheduling.into_iter().flat_map(|scheduling| scheduling.facts(default_ns)));
+    if let Some(scheduling) = scheduling {
+        facts.extend(scheduling.facts(default_ns));
+    }
     let mut set = |name: &str, value: Option<String>| {
-        facts.extend(value.map(|value| (name.to_owned(), value)));
+        if let Some(value) = value {
+            facts.insert(name.to_owned(), value);
+        }
     };
     let slack_ns = get_timerslack().ok();
     set("scheduling.timer_slack_ns", slack_ns.map(|ns| ns.to_string()));

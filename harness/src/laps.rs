@@ -100,7 +100,9 @@ impl<'a> Lap<'a> {
     #[inline]
     pub fn finish(self) {
         self.ends[self.phase].store(clock::now(), Relaxed);
-        self.tracer.iter().for_each(|tracer| tracer.note_driver(true));
+        if let Some(tracer) = self.tracer {
+            tracer.note_driver(true);
+        }
     }
 }
 
@@ -174,7 +176,9 @@ impl<'a> Laps<'a> {
             && let Some(tracer) = self.tracer()
         {
             let stops = tracer.drain_stops(phase_begun, last);
-            self.recorder().into_iter().for_each(|mut recorder| recorder.after_lap(stops.clone()));
+            if let Some(mut recorder) = self.recorder() {
+                recorder.after_lap(stops);
+            }
         }
         if self.purpose == Purpose::Side {
             self.take_side_samples();
@@ -261,7 +265,9 @@ impl<'a> Laps<'a> {
                 if self.stage == Stage::Measured {
                     self.ended_by.get_or_insert(Ending::Iterations);
                 }
-                self.recorder().iter_mut().for_each(|recorder| recorder.end_batch());
+                if let Some(mut recorder) = self.recorder() {
+                    recorder.end_batch();
+                }
                 self.stage = Stage::Over;
             }
             Stage::Over => {}
@@ -322,8 +328,12 @@ impl<'a> Iterator for Laps<'a> {
         let tracer = if self.stage == Stage::Marked { self.tracer() } else { None };
         let marks = self.load_mark | if tracer.is_some() { TRACED } else { 0 };
 
-        self.recorder().iter_mut().for_each(|recorder| recorder.before_lap());
-        tracer.iter().for_each(|tracer| tracer.note_driver(false));
+        if let Some(mut recorder) = self.recorder() {
+            recorder.before_lap();
+        }
+        if let Some(tracer) = tracer {
+            tracer.note_driver(false);
+        }
         let lap = Lap { shared: self.shared, ends: &self.shared.marks, tracer, phase: 0, marks };
         self.begun = Some(clock::now());
         Some(lap)

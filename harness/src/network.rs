@@ -33,7 +33,9 @@ fn facts_from(files: &SystemFiles, loopback: Option<&[u8]>) -> Facts {
     };
     let mut facts = Facts::new();
     let mut set = |name: &str, value: Option<String>| {
-        facts.extend(value.map(|value| (format!("net.{name}"), value)));
+        if let Some(value) = value {
+            facts.insert(format!("net.{name}"), value);
+        }
     };
     for (name, file, number) in WORDS {
         set(name, word(file, number));

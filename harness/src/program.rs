@@ -92,7 +92,10 @@ pub fn run<F: Args>(
     // Only this depends on the type of the flags, so the rest is compiled once.
     let flags = OnceCell::new();
     let own = || flags.get().context("flags are read first");
-    let read = |matches: &_| F::from_arg_matches(matches).map(|read| drop(flags.set(read)));
+    let read = |matches: &ArgMatches| -> clap::error::Result<()> {
+        let _ = flags.set(F::from_arg_matches(matches)?);
+        Ok(())
+    };
     let declare = |launch: &Launch| declare(own()?, launch);
     let command = || command::<F>(program, defaults);
     perform(program, defaults, &command, &read, &declare, &|bench| body(own()?, bench))
@@ -272,11 +275,14 @@ impl Session {
     fn reached(&self) -> Option<anyhow::Error> {
         let value = |name: &str| {
             let value = self.inherited.get(&format!("limits.{name}.soft"))?;
-            Some(value).filter(|value| *value != "unlimited" && self.out_of_time.load(Relaxed))
+            if value == "unlimited" { None } else { Some(value) }
         };
+        if !self.out_of_time.load(Relaxed) {
+            return None;
+        }
         let of_cpu = value("cpu_time").map(|value| ("RLIMIT_CPU", value));
-        let (limit, value) =
-            of_cpu.or(value("realtime_timeout").map(|value| ("RLIMIT_RTTIME", value)))?;
+        let of_realtime = value("realtime_timeout").map(|value| ("RLIMIT_RTTIME", value));
+        let (limit, value) = of_cpu.or(of_realtime)?;
         Some(anyhow!("{limit}, which is {value}, was reached: raise it, or measure for less time"))
     }
 
@@ -327,15 +333,21 @@ impl Session {
 
     fn write_trace(&self) -> anyhow::Result<()> {
         let shared = &self.bench.shared;
-        let traced = shared.recorder().zip(shared.flags.trace.as_deref());
-        traced.map_or(Ok(()), |(mut recorder, path)| recorder.write(path))
+        if let Some(mut recorder) = shared.recorder()
+            && let Some(path) = &shared.flags.trace
+        {
+            recorder.write(path)?;
+        }
+        Ok(())
     }
 
     /// Fails if the CPUs that the threads may use were changed in the middle.
     fn verify_cpus(&self) -> anyhow::Result<()> {
         let findings = self.bench.findings();
-        let found = findings.span.as_ref().and_then(|span| span.cpus.as_ref());
-        found.map_or(Ok(()), |found| self.bench.placement().verify(found))
+        if let Some(found) = findings.span.as_ref().and_then(|span| span.cpus.as_ref()) {
+            self.bench.placement().verify(found)?;
+        }
+        Ok(())
     }
 
     fn record(&self, error: Option<&anyhow::Error>) -> anyhow::Result<Record> {
@@ -392,7 +404,9 @@ fn principal_operations(findings: &Findings) -> Option<f64> {
 /// program's ended threads.
 fn interference(findings: &Findings) -> Interference {
     let mut found = findings.span.as_ref().map(|span| span.interference).unwrap_or_default();
-    if let (Some(others_ns), Some(each_ns)) = (&mut found.others_cpu_ns, findings.thread_end_ns) {
+    if let Some(others_ns) = &mut found.others_cpu_ns
+        && let Some(each_ns) = findings.thread_end_ns
+    {
         let ends_ns = each_ns * principal_operations(findings).unwrap_or(0.0);
         *others_ns -= ends_ns as i64;
     }

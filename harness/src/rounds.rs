@@ -392,7 +392,9 @@ impl<T> Member<T> {
 
 impl<T> Drop for Member<T> {
     fn drop(&mut self) {
-        self.round.iter().for_each(|round| round.fail());
+        if let Some(round) = &self.round {
+            round.fail();
+        }
         // Nobody waits for it.
         let _ = self.sender.send(None);
     }

@@ -95,7 +95,9 @@ impl Station {
     #[cold]
     #[inline(never)]
     fn attend(&self, marks: u8) {
-        if let (Some((tracer, task)), true) = (&self.0.tracer, marks & TRACED != 0) {
+        if let Some((tracer, task)) = &self.0.tracer
+            && marks & TRACED != 0
+        {
             tracer.note(*task as usize);
         }
         self.0.work.perform();

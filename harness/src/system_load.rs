@@ -256,11 +256,17 @@ impl Threads {
         let delay_ns = names.iter().map(|name| delay_ns(files, name)).sum();
         let mut read = Self { delay_ns, ..Self::default() };
         for name in &names {
-            read.ran_on.extend(ProcessStat::read(files, name).map(|stat| stat.cpu));
-            let tid = name.rsplit_once('/').and_then(|(_, tid)| tid.parse().ok());
-            read.allowed
-                .extend(tid.into_iter().filter_map(|tid| cpus::of_thread(tid).ok()).flatten());
-            read.policies.extend(tid.and_then(Scheduling::of).map(|found| found.text()));
+            if let Some(stat) = ProcessStat::read(files, name) {
+                read.ran_on.insert(stat.cpu);
+            }
+            let tid: Option<u32> = name.rsplit_once('/').and_then(|(_, tid)| tid.parse().ok());
+            let Some(tid) = tid else { continue };
+            if let Ok(allowed) = cpus::of_thread(tid) {
+                read.allowed.extend(allowed);
+            }
+            if let Some(scheduling) = Scheduling::of(tid) {
+                read.policies.insert(scheduling.text());
+            }
         }
         Self { names, ..read }
     }

@@ -209,7 +209,9 @@ impl Tracer {
                 self.hops.fetch_add(1, Relaxed);
                 self.crossings.fetch_add(u64::from(here.cpu != next.cpu), Relaxed);
             }
-            stops.extend(next);
+            if let Some(stop) = next {
+                stops.push(stop);
+            }
             here = next;
         }
         stops

@@ -115,7 +115,7 @@ impl Limit {
         let is_unlimited = matches!(value, Ok(NO_LIMIT..));
         match value.and_then(|value| Ok((value, in_use?))) {
             Ok((value, in_use)) => {
-                let value = Some(value).filter(|_| !is_unlimited);
+                let value = if is_unlimited { None } else { Some(value) };
                 Self { in_use, ..Self::new(resource, name, value) }
             }
             Err(_) if is_unlimited => Self::new(resource, name, None),
@@ -351,26 +351,36 @@ impl<'a> Machine<'a> {
     fn unseen(&self) -> Option<Limit> {
         let mut kinds = vec!["pid", "user"];
         kinds.retain(|kind| !is_first_namespace(self.files, kind));
+        if kinds.is_empty() {
+            return None;
+        }
         let name = format!("outside of its namespace ({})", kinds.join(", "));
-        let what = format!("limits {name}");
-        (!kinds.is_empty()).then(|| Limit::read(Threads, &name, Err(what), Ok(0)))
+        Some(Limit::read(Threads, &name, Err(format!("limits {name}")), Ok(0)))
     }
 
     /// A thread of the policy deadline cannot create others, unless the policy is reset for them.
     fn deadline(&self) -> Option<Limit> {
         let scheduling = self.files.is_live().then(Scheduling::own).flatten()?;
-        let raise = Some("chrt --other --pid 0 $$".to_owned());
-        let caveat = "the policy is deadline, under which a thread cannot create others".to_owned();
-        let limit = Limit::new(Threads, "SCHED_DEADLINE", Some(0));
-        let limit = Limit { raise, caveat: Some(caveat), ..limit };
-        (scheduling.policy() == "deadline" && !scheduling.is_reset_on_fork()).then_some(limit)
+        if scheduling.policy() != "deadline" || scheduling.is_reset_on_fork() {
+            return None;
+        }
+        let caveat = "the policy is deadline, under which a thread cannot create others";
+        Some(Limit {
+            raise: Some("chrt --other --pid 0 $$".to_owned()),
+            caveat: Some(caveat.to_owned()),
+            ..Limit::new(Threads, "SCHED_DEADLINE", Some(0))
+        })
     }
 
     /// Threads of the real user, unless the kernel exempts this process (`copy_process`).
     fn processes_of_user(&self) -> Limit {
-        let privileged = self.has(RESOURCE) || self.has(ADMIN);
-        let why = "CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process";
-        let exempt = if self.is_root { Some("root is exempt") } else { privileged.then_some(why) };
+        let exempt = if self.is_root {
+            Some("root is exempt")
+        } else if self.has(RESOURCE) || self.has(ADMIN) {
+            Some("CAP_SYS_RESOURCE or CAP_SYS_ADMIN exempts this process")
+        } else {
+            None
+        };
         let threads = self.processes().filter_map(|id| {
             let status = self.files.text(&format!("proc/{id}/status"))?;
             let threads: u64 = field(&status, "Threads")?.parse().ok()?;
@@ -390,10 +400,12 @@ impl<'a> Machine<'a> {
     /// The memory of rings counts since Linux 6.14 (`io_create_region`), for users without
     /// `CAP_IPC_LOCK`. It is released late: rings that have just been closed may still count.
     fn locked_memory(&self) -> Limit {
-        let exempt = match (self.has(LOCK), self.is_since((6, 14))) {
-            (true, _) => Some("CAP_IPC_LOCK exempts this process"),
-            (false, Some(false)) => Some("Linux before 6.14 does not charge rings to it"),
-            (false, _) => None,
+        let exempt = if self.has(LOCK) {
+            Some("CAP_IPC_LOCK exempts this process")
+        } else if self.is_since((6, 14)) == Some(false) {
+            Some("Linux before 6.14 does not charge rings to it")
+        } else {
+            None
         };
         let names = ["RLIMIT_MEMLOCK", "Max locked memory"];
         Limit { exempt, ..self.rlimit(LockedMemory, names, Ok(0)) }

@@ -83,11 +83,7 @@ impl Need {
             let per_task = self.per_task.of(limit.resource);
             let allows = limit.available().map(|available| self.fits(limit.resource, available));
             let command = allows.and_then(|allows| {
-                let tasks = wanted.unwrap_or(allows.max(1).saturating_mul(2));
-                let need = Some(Self { tasks, ..*self }).filter(|_| tasks > allows)?;
-                let enough = need.of(limit.resource).saturating_add(limit.in_use);
-                let raise = limit.raise.as_ref().filter(|_| enough <= limit.most)?;
-                Some(raise.replace("{}", &enough.to_string()))
+                self.command(limit, allows, wanted.unwrap_or(allows.max(1).saturating_mul(2)))
             });
             let is_reached = per_task > 0 || allows == Some(0);
             is_reached.then(|| Line { limit: limit.clone(), per_task, allows, command })
@@ -95,6 +91,20 @@ impl Need {
         let mut lines: Vec<Line> = limits.iter().filter_map(line).collect();
         lines.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
         lines
+    }
+
+    /// The command that raises a limit, which allows so many tasks, far enough for `wanted` tasks;
+    /// `None` if they fit or the kernel would refuse it.
+    fn command(&self, limit: &Limit, allows: u64, wanted: u64) -> Option<String> {
+        if wanted <= allows {
+            return None;
+        }
+        let need = Self { tasks: wanted, ..*self };
+        let enough = need.of(limit.resource).saturating_add(limit.in_use);
+        if enough > limit.most {
+            return None;
+        }
+        Some(limit.raise.as_ref()?.replace("{}", &enough.to_string()))
     }
 
     /// The limit that refuses the tasks, and how many it allows: of several, the one with the fewest.
@@ -112,8 +122,11 @@ impl Need {
         let Some(rest) = available.checked_sub(need(all_arenas)) else {
             return (0..all_arenas).rev().find(|tasks| need(*tasks) <= available).unwrap_or(0);
         };
-        let more = rest.checked_div(self.per_task.of(resource));
-        all_arenas.saturating_add(more.unwrap_or(u64::MAX))
+        let per_task = self.per_task.of(resource);
+        if per_task == 0 {
+            return u64::MAX;
+        }
+        all_arenas.saturating_add(rest / per_task)
     }
 }
 
