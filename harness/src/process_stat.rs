@@ -26,8 +26,10 @@ pub fn reap(child: Pid) -> nix::Result<WaitStatus> {
     }
 }
 
-/// The first pause and the longest one between looks whether a child has ended.
-const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+/// The first pause between looks whether a child has ended. Each is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause between looks whether a child has ended.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Waits until a child has ended, or until `is_enough`, and returns whether it has. It is left to
 /// be reaped.
@@ -36,7 +38,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(2
 /// The kernel's, if it is no child of this process.
 pub fn has_ended(child: Pid, mut is_enough: impl FnMut() -> bool) -> nix::Result<bool> {
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    let [mut pause, longest] = PAUSES;
+    let mut pause = FIRST_PAUSE;
     loop {
         if waitid(Id::Pid(child), flags)? != WaitStatus::StillAlive {
             return Ok(true);
@@ -45,7 +47,7 @@ pub fn has_ended(child: Pid, mut is_enough: impl FnMut() -> bool) -> nix::Result
             return Ok(false);
         }
         thread::sleep(pause);
-        pause = longest.min(2 * pause);
+        pause = LONGEST_PAUSE.min(2 * pause);
     }
 }
 

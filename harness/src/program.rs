@@ -153,22 +153,31 @@ struct Session {
     histogram: Option<File>,
 }
 
+/// Flags that signals set.
+#[derive(Debug, Default)]
+struct SignalFlags {
+    /// The run should end.
+    interrupted: Arc<AtomicBool>,
+    /// A limit on CPU time was reached, which also interrupts the run.
+    out_of_time: Arc<AtomicBool>,
+}
+
 /// How long an interrupted lap may take to end, in seconds: its tasks may be many, or stopped.
 const LONGEST_INTERRUPTED: u32 = 20;
 
 /// Sets a flag on the first SIGINT or SIGTERM, and ends the process on the second, or
-/// [`LONGEST_INTERRUPTED`] later, in case a lap never ends. A limit on CPU time sets two flags; at
+/// [`LONGEST_INTERRUPTED`] later, in case a lap never ends. A limit on CPU time sets both flags; at
 /// one on the size of files, writing fails.
-fn watch_signals() -> io::Result<[Arc<AtomicBool>; 2]> {
-    let [interrupted, out_of_time] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-    for flag in [&interrupted, &out_of_time] {
+fn watch_signals() -> io::Result<SignalFlags> {
+    let flags = SignalFlags::default();
+    for flag in [&flags.interrupted, &flags.out_of_time] {
         register(SIGXCPU, Arc::clone(flag))?;
     }
     register(SIGXFSZ, Arc::default())?;
     let code = failure::INTERRUPTED.into();
     for signal in [SIGINT, SIGTERM] {
-        register_conditional_shutdown(signal, code, Arc::clone(&interrupted))?;
-        register(signal, Arc::clone(&interrupted))?;
+        register_conditional_shutdown(signal, code, Arc::clone(&flags.interrupted))?;
+        register(signal, Arc::clone(&flags.interrupted))?;
         let set_alarm = || {
             // SAFETY: it has no effect on memory.
             unsafe { libc::alarm(LONGEST_INTERRUPTED) };
@@ -176,8 +185,8 @@ fn watch_signals() -> io::Result<[Arc<AtomicBool>; 2]> {
         // SAFETY: a handler of signals may call alarm(2).
         unsafe { low_level::register(signal, set_alarm) }?;
     }
-    register_conditional_shutdown(SIGALRM, code, Arc::clone(&interrupted))?;
-    Ok([interrupted, out_of_time])
+    register_conditional_shutdown(SIGALRM, code, Arc::clone(&flags.interrupted))?;
+    Ok(flags)
 }
 
 /// Lets children report their end, and blocks nothing, whatever was inherited.
@@ -257,7 +266,7 @@ impl Session {
         if flags.keep_awake {
             spinners.keep_awake(&placement.cpus).context("--keep-awake")?;
         }
-        let [interrupted, out_of_time] =
+        let SignalFlags { interrupted, out_of_time } =
             watch_signals().context("watching for SIGINT and SIGTERM")?;
         if cfg!(debug_assertions) {
             warn(program, "this is a debug build: its figures mean nothing; use --release");

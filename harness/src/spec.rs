@@ -1,7 +1,7 @@
 //! A program's declaration, made before anything runs.
 
 use crate::failure::UsageError;
-use crate::limits::{Kind, Need, STANDARD_STACK_BYTES};
+use crate::limits::{Extras, Kind, Need, STANDARD_STACK_BYTES};
 use crate::placement::Placement;
 use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::station::LoadFlags;
@@ -108,10 +108,15 @@ impl Spec {
 
     /// The needs of the declared program.
     pub(crate) fn need(&self) -> Need {
-        let load = self.load.map_or(0, |load| load.working_set);
-        let need = Need::with_stack(self.needs, self.tasks.into(), self.stack_bytes);
-        let others = [u64::from(self.brigades) - 1, self.threads, self.hogs.into()];
-        need.beside(self.heap_bytes.saturating_add(load), self.needs, others)
+        let working_set = self.load.map_or(0, |load| load.working_set);
+        let extras = Extras {
+            heap_bytes: self.heap_bytes.saturating_add(working_set),
+            channels: u64::from(self.brigades) - 1,
+            threads: self.threads,
+            processes: self.hogs.into(),
+        };
+        Need::with_stack(self.needs, self.tasks.into(), self.stack_bytes)
+            .with_extras(self.needs, extras)
     }
 }
 

@@ -2,7 +2,7 @@
 //! and steal, from the kernel's files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::{array, fs};
+use std::fs;
 
 use nix::unistd::SysconfVar;
 
@@ -16,11 +16,6 @@ use crate::{clock, control_groups, cpus};
 /// The difference of two counts, if both could be read.
 pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
-}
-
-/// The differences of several counts.
-fn each_between<const N: usize>((after, before): (&[u64; N], &[u64; N])) -> [u64; N] {
-    array::from_fn(|index| after[index].saturating_sub(before[index]))
 }
 
 /// The machine's counters at one moment.
@@ -55,13 +50,15 @@ impl SystemLoad {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
-        let used_up = self.quotas.iter().zip(&before.quotas).map(each_between).max();
+        // Of the group that was throttled longest.
+        let throttled =
+            self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.since(before)).max();
         Interference {
             steal_ns: between(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
             others_cpu_ns: busy_ns().map(others_ns),
-            throttled_ns: used_up.map(|[throttled_ns, ..]| throttled_ns),
-            throttled_periods: used_up.map(|[_, throttled, periods]| [throttled, periods]),
+            throttled_ns: throttled.map(|quota| quota.throttled_ns),
+            throttled_periods: throttled.map(|quota| [quota.throttled_periods, quota.periods]),
         }
     }
 }
@@ -70,24 +67,47 @@ impl SystemLoad {
 /// three ticks of 10 ms.
 const LONGEST_STILL_NS: u64 = 30_000_000;
 
-/// A control group's counts of its CPU quota since it was created: nanoseconds in which it was
-/// throttled, periods in which it was, and all periods.
-type Quota = [u64; 3];
+/// A control group's counts of its CPU quota since it was created. They are ordered by the time in
+/// which it was throttled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Quota {
+    /// Time in which the group was throttled, in nanoseconds.
+    throttled_ns: u64,
+    /// Periods in which it was throttled.
+    throttled_periods: u64,
+    /// All periods.
+    periods: u64,
+}
 
-/// Parses `cpu.stat`, of either version.
-fn quota_of(stat: &str) -> Option<Quota> {
-    let number = |name: &str| -> Option<u64> {
-        stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-    };
-    let throttled_ns =
-        number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1000))?;
-    Some([throttled_ns, number("nr_throttled ")?, number("nr_periods ")?])
+impl Quota {
+    /// Parses `cpu.stat`, of either version.
+    fn parse(stat: &str) -> Option<Self> {
+        let number = |name: &str| -> Option<u64> {
+            stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        };
+        let throttled_ns =
+            number("throttled_time ").or_else(|| number("throttled_usec ")?.checked_mul(1000))?;
+        Some(Self {
+            throttled_ns,
+            throttled_periods: number("nr_throttled ")?,
+            periods: number("nr_periods ")?,
+        })
+    }
+
+    /// The difference from `before`.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            throttled_ns: self.throttled_ns.saturating_sub(before.throttled_ns),
+            throttled_periods: self.throttled_periods.saturating_sub(before.throttled_periods),
+            periods: self.periods.saturating_sub(before.periods),
+        }
+    }
 }
 
 /// The quotas of this process's control groups, innermost first.
 fn quotas(files: &SystemFiles) -> Vec<Quota> {
     let groups = control_groups::of_process(files, "cpu");
-    groups.iter().filter_map(|group| quota_of(&group.text(files, "cpu.stat")?)).collect()
+    groups.iter().filter_map(|group| Quota::parse(&group.text(files, "cpu.stat")?)).collect()
 }
 
 /// The kernel's two accounts of CPUs since boot, summed over them.
@@ -144,14 +164,23 @@ fn times_of(name: &str, stat: &str) -> Option<[u64; 8]> {
 /// With more threads, the scheduler's figures are not read: two files per thread take too long.
 const MOST_THREADS: usize = 10_000;
 
+/// Counts of one idle state since boot, over several CPUs.
+#[derive(Clone, Copy, Debug, Default)]
+struct StateCounts {
+    /// How often a CPU entered it.
+    entries: u64,
+    /// Time in it, in nanoseconds.
+    ns: u64,
+}
+
 /// The CPUs' counters since boot.
 #[derive(Clone, Debug, Default)]
 pub struct CpuCounts {
     at_ns: u64,
     cpus: u64,
-    /// Entries into each idle state and nanoseconds in it, by its name, over all CPUs; `None` if
-    /// the kernel has no driver of idle states.
-    states: Option<BTreeMap<String, [u64; 2]>>,
+    /// The counts of each idle state, by its name; `None` if the kernel has no driver of idle
+    /// states.
+    states: Option<BTreeMap<String, StateCounts>>,
     reschedules: Option<u64>,
     calls: Option<u64>,
 }
@@ -175,10 +204,13 @@ impl CpuCounts {
         let figure = |count: u64| count as f64 / operations;
         let wall_ns = figure(self.at_ns.saturating_sub(before.at_ns));
         let states = self.states.as_ref().zip(before.states.as_ref()).map(|(after, before)| {
-            let state = |(name, counts): (&String, &[u64; 2])| {
-                let counts = each_between((counts, before.get(name).unwrap_or(&[0; 2])));
-                let [entries_per_operation, ns_per_operation] = counts.map(figure);
-                IdleState { name: name.clone(), entries_per_operation, ns_per_operation }
+            let state = |(name, now): (&String, &StateCounts)| {
+                let before = before.get(name).copied().unwrap_or_default();
+                IdleState {
+                    name: name.clone(),
+                    entries_per_operation: figure(now.entries.saturating_sub(before.entries)),
+                    ns_per_operation: figure(now.ns.saturating_sub(before.ns)),
+                }
             };
             after.iter().map(state).collect::<Vec<_>>()
         });
@@ -198,8 +230,8 @@ impl CpuCounts {
 }
 
 /// The idle states of `cpus`, summed over them; `None` if one has none.
-fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, [u64; 2]>> {
-    let mut sum = BTreeMap::<String, [u64; 2]>::new();
+fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, StateCounts>> {
+    let mut sum = BTreeMap::<String, StateCounts>::new();
     for cpu in cpus {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}/cpuidle");
         let mut states = files.names(&folder);
@@ -209,10 +241,11 @@ fn states(files: &SystemFiles, cpus: &[usize]) -> Option<BTreeMap<String, [u64; 
         }
         for state in states {
             let file = |name| format!("{folder}/{state}/{name}");
-            let [entries, microseconds] =
-                [files.number(&file("usage"))?, files.number(&file("time"))?];
+            let entries = files.number(&file("usage"))?;
+            let microseconds = files.number(&file("time"))?;
             let state = sum.entry(files.line(&file("name"))?).or_default();
-            *state = [state[0] + entries, state[1] + 1000 * microseconds];
+            state.entries += entries;
+            state.ns += 1000 * microseconds;
         }
     }
     Some(sum)
@@ -334,14 +367,18 @@ mod tests {
         let one = "nr_periods 120\nnr_throttled 30\nthrottled_time 2500000000\n";
         let two = "usage_usec 7\nuser_usec 5\nsystem_usec 2\ncore_sched.force_idle_usec 0\n\
                    nr_periods 120\nnr_throttled 30\nthrottled_usec 2500000\nnr_bursts 0\n";
-        let quota = Some([2_500_000_000, 30, 120]);
-        assert_eq!((quota_of(one), quota_of(two)), (quota, quota));
-        assert_eq!(quota_of("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
+        let quota = Quota { throttled_ns: 2_500_000_000, throttled_periods: 30, periods: 120 };
+        assert_eq!([one, two].map(Quota::parse), [Some(quota); 2]);
+        assert_eq!(Quota::parse("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
     }
 
     #[test]
     fn others_exclude_this_process_and_the_group_that_throttled_most_counts() {
-        let quota = |periods, throttled, throttled_ns| [throttled_ns, throttled, periods];
+        let quota = |periods, throttled_periods, throttled_ns| Quota {
+            throttled_ns,
+            throttled_periods,
+            periods,
+        };
         let at = |children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
             children_ns,
             cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),

@@ -146,12 +146,20 @@ pub(crate) fn pass() {
     }
 }
 
+/// Which thread had the token, on which CPU, and when.
+#[derive(Debug, Default)]
+struct Note {
+    /// The thread's number; 0 if it has not noted itself.
+    tid: AtomicU32,
+    cpu: AtomicU32,
+    at_ns: AtomicU64,
+}
+
 /// Where the token of a marked lap was: the notes of the driver when it began, of each task of a
 /// brigade, and of the driver when it ended.
 #[derive(Debug)]
 pub struct Tracer {
-    /// Thread, CPU, and time.
-    notes: Box<[(AtomicU32, AtomicU32, AtomicU64)]>,
+    notes: Box<[Note]>,
     hops: AtomicU64,
     crossings: AtomicU64,
 }
@@ -159,7 +167,7 @@ pub struct Tracer {
 impl Tracer {
     /// A tracer for `tasks` tasks in a line.
     pub(crate) fn new(tasks: usize) -> Self {
-        let notes = (0..tasks + 2).map(|_| Default::default()).collect();
+        let notes = (0..tasks + 2).map(|_| Note::default()).collect();
         Self { notes, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
     }
 
@@ -182,26 +190,26 @@ impl Tracer {
     }
 
     fn note_at(&self, position: usize) {
-        let (tid_of, cpu, at_ns) = &self.notes[position];
-        tid_of.store(tid(), Relaxed);
-        cpu.store(cpus::current(), Relaxed);
-        at_ns.store(clock::now(), Relaxed);
+        let note = &self.notes[position];
+        note.tid.store(tid(), Relaxed);
+        note.cpu.store(cpus::current(), Relaxed);
+        note.at_ns.store(clock::now(), Relaxed);
     }
 
     /// The stops of the lap between these times. Forgets them, and counts the hops between tasks
     /// that follow each other, and those whose ends are on different CPUs.
     pub(crate) fn drain_stops(&self, begun: u64, ended: u64) -> Vec<Stop> {
         let last = self.notes.len() - 1;
-        self.notes[0].2.store(begun, Relaxed);
-        self.notes[last].2.store(ended, Relaxed);
+        self.notes[0].at_ns.store(begun, Relaxed);
+        self.notes[last].at_ns.store(ended, Relaxed);
         let mut stops = Vec::new();
         let mut here: Option<Stop> = None;
-        for (position, (tid, cpu, at_ns)) in self.notes.iter().enumerate() {
+        for (position, note) in self.notes.iter().enumerate() {
             let task = (1..last).contains(&position).then(|| position as u32 - 1);
-            let tid = tid.swap(0, Relaxed);
-            let cpu = cpu.load(Relaxed);
-            let at_ns = at_ns.load(Relaxed);
-            let next = (tid != 0).then_some(Stop { task, tid, cpu, at_ns });
+            let tid = note.tid.swap(0, Relaxed);
+            let cpu = note.cpu.load(Relaxed);
+            let at_ns = note.at_ns.load(Relaxed);
+            let next = if tid == 0 { None } else { Some(Stop { task, tid, cpu, at_ns }) };
             if let (Some(here), Some(next)) = (here, next)
                 && here.cpu != cpus::UNKNOWN
                 && next.cpu != cpus::UNKNOWN
@@ -441,8 +449,8 @@ mod tests {
         let share = |sent: u32, stops: &[u32], taken: u32| {
             let tracer = Tracer::new(stops.len());
             for (note, cpu) in tracer.notes.iter().zip([&[sent], stops, &[taken]].concat()) {
-                note.0.store(u32::from(cpu < u32::MAX), Relaxed);
-                note.1.store(cpu, Relaxed);
+                note.tid.store(u32::from(cpu < u32::MAX), Relaxed);
+                note.cpu.store(cpu, Relaxed);
             }
             let _ = tracer.drain_stops(1, 2);
             tracer.cross_cpu_share()

@@ -164,13 +164,13 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         of_machine(Limit { most: MOST_THREADS, ..threads }),
         m.setting(Files, "fs.nr_open", Ok(open_files)),
         of_machine(Limit { exempt: admin, ..files_of_all }),
-        m.rlimit(Files, ["RLIMIT_NOFILE", "Max open files"], Ok(open_files)),
+        m.rlimit(Files, "RLIMIT_NOFILE", "Max open files", Ok(open_files)),
         of_machine(m.ids()),
         of_user(m.processes_of_user()),
         Limit { most: MOST_MAPS, ..m.setting(Maps, "vm.max_map_count", maps) },
         of_machine(Limit::read(Memory, "MemAvailable", memory, Ok(0))),
-        m.rlimit(AddressSpace, ["RLIMIT_AS", "Max address space"], status("VmSize")),
-        m.rlimit(Data, ["RLIMIT_DATA", "Max data size"], status("VmData")),
+        m.rlimit(AddressSpace, "RLIMIT_AS", "Max address space", status("VmSize")),
+        m.rlimit(Data, "RLIMIT_DATA", "Max data size", status("VmData")),
         of_user(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0))),
         of_user(m.locked_memory()),
         of_machine(Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0))),
@@ -264,7 +264,7 @@ impl<'a> Machine<'a> {
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
     /// line in `/proc/self/limits`. Of files it is the hard one: programs raise the soft one to it.
-    fn rlimit(&self, resource: Resource, [name, title]: [&str; 2], in_use: Read) -> Limit {
+    fn rlimit(&self, resource: Resource, name: &str, title: &str, in_use: Read) -> Limit {
         let value = self.read("proc/self/limits", |text| {
             let line = text.lines().find_map(|line| line.strip_prefix(title))?;
             match line.split_whitespace().nth(usize::from(name == "RLIMIT_NOFILE"))? {
@@ -387,7 +387,7 @@ impl<'a> Machine<'a> {
             (real_user(&status) == self.user).then_some(threads)
         });
         let in_use = if exempt.is_some() { 0 } else { threads.sum() };
-        Limit { exempt, ..self.rlimit(Threads, ["RLIMIT_NPROC", "Max processes"], Ok(in_use)) }
+        Limit { exempt, ..self.rlimit(Threads, "RLIMIT_NPROC", "Max processes", Ok(in_use)) }
     }
 
     /// Whether this is at least that version of Linux, if it is known.
@@ -407,8 +407,7 @@ impl<'a> Machine<'a> {
         } else {
             None
         };
-        let names = ["RLIMIT_MEMLOCK", "Max locked memory"];
-        Limit { exempt, ..self.rlimit(LockedMemory, names, Ok(0)) }
+        Limit { exempt, ..self.rlimit(LockedMemory, "RLIMIT_MEMLOCK", "Max locked memory", Ok(0)) }
     }
 
     /// `kernel.io_uring_disabled` (since Linux 6.6) is 0 for nobody, 1 for unprivileged users, 2

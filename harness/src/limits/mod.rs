@@ -30,6 +30,19 @@ pub struct Need {
     threads: u64,
 }
 
+/// What a program has besides its tasks and one channel for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extras {
+    /// How much each task and the driver also allocate, in bytes.
+    pub heap_bytes: u64,
+    /// More channels between tasks.
+    pub channels: u64,
+    /// Other threads, such as a runtime's workers.
+    pub threads: u64,
+    /// Other processes, such as hogs.
+    pub processes: u64,
+}
+
 impl Need {
     /// Tasks of this kind, with the default stack.
     pub fn new(kind: Kind, tasks: u64) -> Self {
@@ -38,12 +51,12 @@ impl Need {
 
     /// Tasks of this kind; those with stacks have one of this many bytes each.
     pub fn with_stack(kind: Kind, tasks: u64, stack_bytes: u64) -> Self {
-        let [task, channel, shared] = kind.row();
+        let needs = kind.needs();
         let stack = if kind.has_sized_stack() { stack_bytes } else { 0 };
-        let per_task = task + channel + Amounts::stack(stack);
+        let per_task = needs.task + needs.channel + Amounts::stack(stack);
         // The channel back to the driver; a command that observes the tasks has a standard input
         // and output, and reading `/proc` takes one of them.
-        let fixed = shared + channel + Amounts::files(2, 0);
+        let fixed = needs.shared + needs.channel + Amounts::files(2, 0);
         Self { tasks, per_task, fixed, threads: 0 }
     }
 
@@ -52,15 +65,16 @@ impl Need {
         Self { tasks: 1, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
     }
 
-    /// Each task and the driver also allocate so much. The program has more channels of this kind,
-    /// threads and processes.
-    pub(crate) fn beside(self, heap_bytes: u64, kind: Kind, others: [u64; 3]) -> Self {
-        let ([channels, threads, processes], [_, channel, _]) = (others, kind.row());
-        let heap = Amounts::heap(heap_bytes);
+    /// These needs and the ones of what the program has besides its tasks, of this kind.
+    pub(crate) fn with_extras(self, kind: Kind, extras: Extras) -> Self {
+        let heap = Amounts::heap(extras.heap_bytes);
         let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
-        let more = channel.times(channels) + thread.times(threads);
-        let fixed = self.fixed + heap + more + Amounts::process().times(processes);
-        Self { per_task: self.per_task + heap, fixed, threads, ..self }
+        let fixed = self.fixed
+            + heap
+            + kind.needs().channel.times(extras.channels)
+            + thread.times(extras.threads)
+            + Amounts::process().times(extras.processes);
+        Self { per_task: self.per_task + heap, fixed, threads: extras.threads, ..self }
     }
 
     /// Each task also takes this much of a resource.

@@ -193,14 +193,27 @@ pub enum Kind {
     IoUring,
 }
 
+/// The needs of tasks of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TaskNeeds {
+    /// One task, without its stack.
+    pub task: Amounts,
+    /// The channel that a task reads from.
+    pub channel: Amounts,
+    /// What all tasks have together, such as a runtime.
+    pub shared: Amounts,
+}
+
 impl Kind {
-    /// The needs of one such task, without its stack, and of the channel that it reads from; and
-    /// the common needs of all.
-    pub(super) fn row(self) -> [Amounts; 3] {
-        let (none, thread) = (Amounts::default(), Amounts::thread());
+    /// The needs of such tasks.
+    pub(super) fn needs(self) -> TaskNeeds {
+        let none = TaskNeeds::default();
+        let thread = Amounts::thread();
         // Each with its channel in memory, rounded up.
-        let (future, goroutine) = (Amounts::heap(2 << 10), Amounts::heap(3 << 10));
-        let (state, in_memory) = (Amounts::heap(512), Amounts::heap(1 << 10));
+        let future = Amounts::heap(2 << 10);
+        let goroutine = Amounts::heap(3 << 10);
+        let state = Amounts::heap(512);
+        let in_memory = Amounts::heap(1 << 10);
         let eventfd = Amounts::files(1, 1 << 10);
         // With a page of data.
         let pipe = Amounts::files(2, page_size() + (2 << 10));
@@ -209,8 +222,10 @@ impl Kind {
         let ring = Amounts::ring(RING_ENTRIES);
         // The request of a waiting read and its wake-up, rounded up.
         let read = Amounts::new([(Memory, 512)]);
-        // Two handles of an epoll and the eventfd that wakes it; epoll, eventfd, timer and thread.
-        let (tokio, async_io) = (Amounts::files(3, 0), Amounts::files(3, 0) + thread);
+        // Two handles of an epoll and the eventfd that wakes it.
+        let tokio = Amounts::files(3, 0);
+        // Epoll, eventfd, timer and thread.
+        let async_io = Amounts::files(3, 0) + thread;
         let compio = Amounts::ring(COMPIO_ENTRIES) + eventfd;
         // The stack's top, the stack and the guard page below; maps and page tables in the kernel.
         let coroutine = Amounts::new([
@@ -219,31 +234,35 @@ impl Kind {
             (AddressSpace, page_size()),
         ]);
         match self {
-            Self::Thread => [thread, none, none],
-            Self::ThreadFutex => [thread, in_memory, none],
-            Self::ThreadEventfd => [thread, eventfd, none],
-            Self::ThreadPipe => [thread, pipe, none],
-            Self::ThreadTcp => [thread, connection, none],
-            Self::Tokio => [future, none, tokio],
-            Self::TokioPipe => [future, pipe.watched(), tokio],
-            Self::TokioTcp => [future, connection.watched(), tokio],
-            Self::TokioBlocking => [future + thread, none, tokio],
-            Self::AsyncExecutor => [future, none, none],
-            Self::AsyncExecutorPipe => [future, pipe.watched(), async_io],
-            Self::Compio => [future, none, compio],
-            Self::CompioPipe => [future + read, pipe, compio],
-            Self::EpollPipe => [state, pipe.watched(), eventfd],
-            Self::IoUringPipe => [state + read, pipe, ring],
-            Self::Goroutine => [goroutine, none, none],
-            Self::Coroutine => [coroutine, none, none],
-            Self::Process => [Amounts::process(), none, pipe],
-            Self::Pipe => [none, pipe, none],
-            Self::IoUring => [ring, none, none],
+            Self::Thread => TaskNeeds { task: thread, ..none },
+            Self::ThreadFutex => TaskNeeds { task: thread, channel: in_memory, ..none },
+            Self::ThreadEventfd => TaskNeeds { task: thread, channel: eventfd, ..none },
+            Self::ThreadPipe => TaskNeeds { task: thread, channel: pipe, ..none },
+            Self::ThreadTcp => TaskNeeds { task: thread, channel: connection, ..none },
+            Self::Tokio => TaskNeeds { task: future, shared: tokio, ..none },
+            Self::TokioPipe => TaskNeeds { task: future, channel: pipe.watched(), shared: tokio },
+            Self::TokioTcp => {
+                TaskNeeds { task: future, channel: connection.watched(), shared: tokio }
+            }
+            Self::TokioBlocking => TaskNeeds { task: future + thread, shared: tokio, ..none },
+            Self::AsyncExecutor => TaskNeeds { task: future, ..none },
+            Self::AsyncExecutorPipe => {
+                TaskNeeds { task: future, channel: pipe.watched(), shared: async_io }
+            }
+            Self::Compio => TaskNeeds { task: future, shared: compio, ..none },
+            Self::CompioPipe => TaskNeeds { task: future + read, channel: pipe, shared: compio },
+            Self::EpollPipe => TaskNeeds { task: state, channel: pipe.watched(), shared: eventfd },
+            Self::IoUringPipe => TaskNeeds { task: state + read, channel: pipe, shared: ring },
+            Self::Goroutine => TaskNeeds { task: goroutine, ..none },
+            Self::Coroutine => TaskNeeds { task: coroutine, ..none },
+            Self::Process => TaskNeeds { task: Amounts::process(), shared: pipe, ..none },
+            Self::Pipe => TaskNeeds { channel: pipe, ..none },
+            Self::IoUring => TaskNeeds { task: ring, ..none },
         }
     }
 
     /// Whether each task has a stack of a size that the program chooses.
     pub fn has_sized_stack(self) -> bool {
-        self == Self::Coroutine || self.row()[0].is_thread()
+        self == Self::Coroutine || self.needs().task.is_thread()
     }
 }
