@@ -55,7 +55,7 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let spec = SPEC.on(flags.runtime, launch)?;
+    let spec = SPEC.with_runtime(flags.runtime, launch)?;
     let switches = (!spec.spread).then_some(0.0);
     let needs = flags.runtime.runtime.needs_over_pipes();
     Ok(Spec { switches, load: Some(flags.load), needs, ..spec })

@@ -77,7 +77,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         held == 0 || RuntimeKind::OF_TOKIO.contains(&kind),
         UsageError(format!("--future-bytes {held}: choose a runtime of tokio"))
     );
-    Ok(Spec { heap_bytes: held.into(), ..SPEC.on(flags.runtime, launch)? })
+    Ok(Spec { heap_bytes: held.into(), ..SPEC.with_runtime(flags.runtime, launch)? })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -65,7 +65,7 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let spec = SPEC.on(flags.runtime, launch)?;
+    let spec = SPEC.with_runtime(flags.runtime, launch)?;
     let switches = (!spec.spread).then_some(0.0);
     Ok(Spec { switches, load: Some(flags.load), ..spec })
 }

@@ -82,7 +82,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         bail!(UsageError("--via block-in-place: needs workers; choose --runtime tokio".into()));
     }
     let needs = if via == Via::Inline { Kind::Tokio } else { Kind::TokioBlocking };
-    Ok(Spec { load: Some(work.into()), needs, ..SPEC.on(runtime, launch)? })
+    Ok(Spec { load: Some(work.into()), needs, ..SPEC.with_runtime(runtime, launch)? })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -21,7 +21,7 @@ impl ControlGroup {
     /// # Errors
     /// The reason why this process may not create one.
     pub fn with_most_threads(most: u64) -> Result<Self, String> {
-        let group = Self::of("pids")?;
+        let group = Self::create("pids")?;
         fs::write(group.limit_file(), most.to_string()).map_err(|error| error.to_string())?;
         Ok(group)
     }
@@ -31,7 +31,7 @@ impl ControlGroup {
     /// # Errors
     /// The reason why this process may not create one.
     pub fn with_most_memory(bytes: u64) -> Result<Self, String> {
-        let group = Self::of("memory")?;
+        let group = Self::create("memory")?;
         let set = |file: &str, bytes: u64| fs::write(group.outer.join(file), bytes.to_string());
         // Of version 2, or else of version 1, where swap counts together with memory.
         let limited = set("memory.max", bytes).map(|()| _ = set("memory.swap.max", 0));
@@ -49,13 +49,13 @@ impl ControlGroup {
     /// # Errors
     /// The reason why this process may not create one.
     pub fn of_memory() -> Result<Self, String> {
-        let group = Self::of("memory")?;
+        let group = Self::create("memory")?;
         let folder = group.inner().display().to_string().trim_start_matches('/').to_owned();
         let counted = Group { folder }.memory_bytes(&SystemFiles::live());
         counted.map(|_| group).ok_or_else(|| "its memory is not counted".into())
     }
 
-    fn of(controller: &str) -> Result<Self, String> {
+    fn create(controller: &str) -> Result<Self, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let own = control_groups::of_process(&SystemFiles::live(), controller);
         let own = own.into_iter().next().ok_or("this process is in no control group")?;

@@ -64,7 +64,7 @@ impl Invocation {
 
     /// Sets the inherited CPU mask, like `taskset`.
     pub fn on_cpus(self, cpus: &[usize]) -> Self {
-        let mask = Mask::of(cpus);
+        let mask = Mask::new(cpus);
         self.first(move || Ok(mask.confine()?))
     }
 

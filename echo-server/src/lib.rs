@@ -39,7 +39,7 @@ use anyhow::{Context as _, anyhow};
 use clap::value_parser;
 use harness::counters::{Counters, counts_switches};
 use harness::failure::{UsageError, to_create};
-use harness::hand_over::{Reach, place};
+use harness::hand_over::{ThreadOrProcess, place};
 use harness::limits::{self, Need, Resource, Scope};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, family_of, has_ended, kill_family, spawn};
@@ -231,7 +231,7 @@ fn require(flags: &Flags, connections: u64) -> anyhow::Result<()> {
     let ports = u64::from(flags.channel == Channel::Tcp);
     // A connection is a file of each process, so two of the machine.
     let need = |connections| Need::new(limits::Kind::TokioTcp, connections);
-    limits::require(&need(connections).with(Resource::Ports, ports))?;
+    limits::require(&need(connections).with_per_task(Resource::Ports, ports))?;
     let mut of_machine = limits::in_force(&SystemFiles::live());
     of_machine.retain(|limit| limit.scope == Scope::Machine && limit.resource == Resource::Files);
     Ok(limits::admit(&need(2 * connections), &of_machine)?)
@@ -264,7 +264,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         order: order.clone(),
         bytes: flags.message as usize,
         work: flags.work.work(),
-        waited: place(AtomicU64::new(0), Reach::Process).context("sharing memory")?,
+        waited: place(AtomicU64::new(0), ThreadOrProcess::Process).context("sharing memory")?,
     };
     let (bytes, waited) = (server.bytes, server.waited);
     cpus::confine(of_server).context("placing the server")?;
@@ -277,7 +277,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     let measured = cpus::confine(own).context("placing the load").and_then(|()| {
         let process = child.as_raw().unsigned_abs();
         let route = Route { channel: flags.channel, address, announcer };
-        let mut load = Load::new(route, bytes, polls, Silence::of(process, bench)?)?;
+        let mut load = Load::new(route, bytes, polls, Silence::new(process, bench)?)?;
         let mut numbers = bench.tasks_to_create().take(connections);
         numbers.try_for_each(|number| load.connect(number))?;
         // What opened a connection has answered its first message, and its task answers this one.

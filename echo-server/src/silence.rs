@@ -41,7 +41,7 @@ impl Silence {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn of(server: u32, bench: &Bench) -> anyhow::Result<Self> {
+    pub fn new(server: u32, bench: &Bench) -> anyhow::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).context("timerfd_create")?;
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };

@@ -29,7 +29,7 @@ impl Epoll {
     ///
     /// # Errors
     /// The kernel's, such as too many watches.
-    pub fn over(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
+    pub fn new(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
         let failed = |error: Errno| to_create("the epoll")(error.into());
         let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         for (channel, (reader, writer)) in pairs.iter().enumerate() {

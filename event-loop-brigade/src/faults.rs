@@ -39,13 +39,13 @@ impl<C: Channels> Channels for Faulty<C> {
 
 /// The error of a brigade of 20 tasks in which this channel misbehaves after 30 tokens.
 fn error_of<C: Channels>(
-    over: impl Fn(Vec<Pair>) -> anyhow::Result<C>,
+    watch: impl Fn(Vec<Pair>) -> anyhow::Result<C>,
     fault: Fault,
     channel: usize,
 ) -> Option<String> {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
     let open = |_| Channel::Pipe.open().expect("a pipe");
-    let channels = over((0..=20).map(open).collect()).ok()?;
+    let channels = watch((0..=20).map(open).collect()).ok()?;
     let stations: Vec<_> = (0..20).map(|task| bench.station(task)).collect();
     let channels = Faulty { channels, channel, fault, left: 31 };
     let error = brigade(&bench, channels, &stations).expect_err("a fault");
@@ -55,8 +55,8 @@ fn error_of<C: Channels>(
 
 #[test]
 fn a_channel_that_fails_or_ends_names_its_task_and_ends_the_run() {
-    let level = |pairs| Epoll::over(pairs, EventFlags::IN);
-    let ring = |pairs| Ring::over(pairs, Loop::IoUring);
+    let level = |pairs| Epoll::new(pairs, EventFlags::IN);
+    let ring = |pairs| Ring::new(pairs, Loop::IoUring);
     let faults: [Fault; 2] = [|| Err(ErrorKind::OutOfMemory.into()), || Ok(None)];
     for fault in faults {
         for task in [0, 7, 19] {

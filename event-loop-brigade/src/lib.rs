@@ -92,11 +92,11 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let stations: Vec<_> = bench.tasks_to_create().map(|task| bench.station(task)).collect();
     let pairs = (0..=stations.len()).map(open).collect::<Result<_, _>>()?;
     match flags.event_loop {
-        Loop::EpollLevel => brigade(bench, Epoll::over(pairs, EventFlags::IN)?, &stations),
+        Loop::EpollLevel => brigade(bench, Epoll::new(pairs, EventFlags::IN)?, &stations),
         Loop::EpollEdge => {
-            brigade(bench, Epoll::over(pairs, EventFlags::IN | EventFlags::ET)?, &stations)
+            brigade(bench, Epoll::new(pairs, EventFlags::IN | EventFlags::ET)?, &stations)
         }
-        ring => brigade(bench, Ring::over(pairs, ring)?, &stations),
+        ring => brigade(bench, Ring::new(pairs, ring)?, &stations),
     }
 }
 

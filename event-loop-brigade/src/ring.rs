@@ -37,7 +37,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`Refusal`] if the kernel has no such ring; otherwise the kernel's.
-    pub fn over(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
+    pub fn new(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
         let ring = open(kind)?;
         let quietly = if ring.params().is_feature_skip_cqe_on_success() {
             Flags::SKIP_SUCCESS

@@ -31,15 +31,15 @@ pub struct Counters {
 impl Counters {
     /// This process's, from `getrusage`.
     pub fn own() -> Self {
-        Self::of(UsageWho::RUSAGE_SELF)
+        Self::from_getrusage(UsageWho::RUSAGE_SELF)
     }
 
     /// Those of this process's reaped children and their descendants.
     pub fn of_children() -> Self {
-        Self::of(UsageWho::RUSAGE_CHILDREN)
+        Self::from_getrusage(UsageWho::RUSAGE_CHILDREN)
     }
 
-    fn of(whose: UsageWho) -> Self {
+    fn from_getrusage(whose: UsageWho) -> Self {
         let usage = getrusage(whose).expect("a process may read its own usage");
         Self {
             user_ns: usage.user_time().num_nanoseconds() as u64,

@@ -73,7 +73,7 @@ pub struct Mask(pub(crate) [libc::c_ulong; WORDS]);
 
 impl Mask {
     /// The mask of these CPUs.
-    pub fn of(cpus: &[usize]) -> Self {
+    pub fn new(cpus: &[usize]) -> Self {
         let mut mask = [0; WORDS];
         for cpu in cpus {
             mask[cpu / PER_WORD] |= 1 << (cpu % PER_WORD);
@@ -127,7 +127,7 @@ pub fn of_thread(tid: u32) -> nix::Result<Vec<usize>> {
 /// # Errors
 /// If none of them may be used.
 pub fn confine(cpus: &[usize]) -> nix::Result<()> {
-    Mask::of(cpus).confine()
+    Mask::new(cpus).confine()
 }
 
 /// A CPU that the kernel does not name.
@@ -169,6 +169,6 @@ mod tests {
 
     #[test]
     fn a_mask_has_the_cpus_that_it_was_made_of() {
-        assert_eq!(Mask::of(&[1500, 0, 2]).numbers(), [0, 2, 1500]);
+        assert_eq!(Mask::new(&[1500, 0, 2]).numbers(), [0, 2, 1500]);
     }
 }

@@ -42,11 +42,11 @@ const RESET_ON_FORK: u64 = 1;
 impl Scheduling {
     /// That of the calling thread.
     pub fn own() -> Option<Self> {
-        Self::of(0)
+        Self::of_thread(0)
     }
 
     /// That of a thread; `None` if there is none or the kernel refuses.
-    pub fn of(tid: u32) -> Option<Self> {
+    pub fn of_thread(tid: u32) -> Option<Self> {
         let mut found = Self::default();
         let size = size_of::<Self>() as u32;
         // SAFETY: the kernel writes at most this many bytes to the structure.
@@ -137,7 +137,7 @@ pub fn facts(child: Option<u32>) -> Facts {
     let files = SystemFiles::live();
     let own = Scheduling::own();
     let default_ns = own.filter(Scheduling::is_fair).and_then(|own| own.default_slice_ns());
-    let scheduling = child.and_then(Scheduling::of).or(own);
+    let scheduling = child.and_then(Scheduling::of_thread).or(own);
     let mut facts = variables(child);
     if let Some(scheduling) = scheduling {
         facts.extend(scheduling.facts(default_ns));
@@ -299,7 +299,7 @@ fn signals(mask: &str) -> Option<String> {
 /// The policy for new memory, with its nodes; see `set_mempolicy(2)`.
 fn memory_policy() -> Option<String> {
     let mut mode: c_int = 0;
-    let mut nodes = Mask::of(&[]);
+    let mut nodes = Mask::new(&[]);
     let pointer = nodes.0.as_mut_ptr();
     let bits = 8 * size_of_val(&nodes.0);
     let none = ptr::null::<u8>();

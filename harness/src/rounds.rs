@@ -67,7 +67,7 @@ struct Limit {
 }
 
 impl Limit {
-    fn of(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
+    fn new(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
         let iters = bench.flags().iters;
         let warmups = bench.flags().warmups;
         let max_time = bench.flags().max_time;
@@ -278,7 +278,7 @@ impl Iterator for Rounds<'_> {
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
         let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
-        let limit = Limit::of(self.bench, purpose, self.rate);
+        let limit = Limit::new(self.bench, purpose, self.rate);
         let mut usage = None;
         match purpose {
             Purpose::Warmup if limit.most == 0 => return self.next(),
@@ -473,7 +473,7 @@ mod tests {
             (Some(0), Some(long), 4, 1_000_000, (0, 1000, Ending::Iterations)),
         ] {
             let bench = bench(tasks, warmups, max_time);
-            let limit = |purpose| Limit::of(&bench, purpose, Some(rate));
+            let limit = |purpose| Limit::new(&bench, purpose, Some(rate));
             let measured = limit(Purpose::Measured);
             let found = (limit(Purpose::Warmup).most, measured.most, measured.ending);
             assert_eq!(found, expected, "{tasks} tasks, {rate} per second, {max_time:?}");

@@ -90,7 +90,11 @@ impl Spec {
     ///
     /// # Errors
     /// [`UsageError`] for workers of a runtime without any.
-    pub fn on(self, flags: RuntimeFlags, launch: &Launch<'_>) -> Result<Self, UsageError> {
+    pub fn with_runtime(
+        self,
+        flags: RuntimeFlags,
+        launch: &Launch<'_>,
+    ) -> Result<Self, UsageError> {
         let spread =
             self.spread && matches!(flags.runtime, RuntimeKind::Threads | RuntimeKind::Tokio);
         let threads = match (flags.runtime, flags.workers) {

@@ -85,7 +85,7 @@ impl Shared {
             ..Findings::default()
         };
         Self {
-            work: units.map_or_else(Work::default, Work::of),
+            work: units.map_or_else(Work::default, Work::new),
             spec,
             flags,
             placement,

@@ -14,7 +14,7 @@ use crate::system_files::{SystemFiles, system_constant};
 use crate::{clock, control_groups, cpus};
 
 /// The difference of two counts, if both could be read.
-pub(crate) fn between(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+pub(crate) fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     after?.checked_sub(before?)
 }
 
@@ -38,7 +38,7 @@ impl SystemLoad {
         let children = Counters::of_children();
         Self {
             children_ns: children.user_ns + children.system_ns + of_companions,
-            cpu_time: CpuTime::of(cpus, &stat),
+            cpu_time: CpuTime::parse(cpus, &stat),
             steal_ns: times_of("cpu", &stat).map(|times| times[7]),
             quotas: quotas(&SystemFiles::live()),
         }
@@ -54,7 +54,7 @@ impl SystemLoad {
         let throttled =
             self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.since(before)).max();
         Interference {
-            steal_ns: between(before.steal_ns, self.steal_ns),
+            steal_ns: difference(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
             others_cpu_ns: busy_ns().map(others_ns),
             throttled_ns: throttled.map(|quota| quota.throttled_ns),
@@ -123,7 +123,7 @@ struct CpuTime {
 impl CpuTime {
     /// That of `cpus` in the text of `/proc/stat`; `None` if one of them is
     /// missing.
-    fn of(cpus: &[usize], stat: &str) -> Option<Self> {
+    fn parse(cpus: &[usize], stat: &str) -> Option<Self> {
         let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
             let [user, nice, system, idle, iowait, irq, softirq, steal] =
@@ -223,8 +223,8 @@ impl CpuCounts {
             runnable_ns_per_operation: run_delay_ns.map(figure),
             idle_ns_per_operation: states.as_ref().filter(|_| self.cpus > 0).map(idle_ns),
             idle_states: states,
-            reschedules_per_operation: between(before.reschedules, self.reschedules).map(figure),
-            calls_per_operation: between(before.calls, self.calls).map(figure),
+            reschedules_per_operation: difference(before.reschedules, self.reschedules).map(figure),
+            calls_per_operation: difference(before.calls, self.calls).map(figure),
         }
     }
 }
@@ -297,7 +297,7 @@ impl Threads {
             if let Ok(allowed) = cpus::of_thread(tid) {
                 read.allowed.extend(allowed);
             }
-            if let Some(scheduling) = Scheduling::of(tid) {
+            if let Some(scheduling) = Scheduling::of_thread(tid) {
                 read.policies.insert(scheduling.text());
             }
         }
@@ -317,7 +317,7 @@ impl Threads {
 
     /// The run delay from `before` until now; `None` if the threads have changed.
     pub(crate) fn since(&self, before: &Self) -> Option<u64> {
-        between(before.delay_ns, self.delay_ns).filter(|_| self.names == before.names)
+        difference(before.delay_ns, self.delay_ns).filter(|_| self.names == before.names)
     }
 }
 
@@ -340,9 +340,9 @@ mod tests {
     #[test]
     fn the_requested_cpus_are_summed_and_guests_counted_once() {
         let expected = CpuTime { cpus: 1, idle_ns: 9 * TICK, busy_ns: 60 * TICK };
-        assert_eq!(CpuTime::of(&[1], STAT), Some(expected));
+        assert_eq!(CpuTime::parse(&[1], STAT), Some(expected));
         let expected = CpuTime { cpus: 2, idle_ns: 16 * TICK, busy_ns: 135 * TICK };
-        assert_eq!(CpuTime::of(&[0, 1], STAT), Some(expected));
+        assert_eq!(CpuTime::parse(&[0, 1], STAT), Some(expected));
     }
 
     #[test]

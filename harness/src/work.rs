@@ -48,7 +48,7 @@ pub struct Work {
 
 impl Work {
     /// This many units; `--work` limits them to what fits.
-    pub(crate) fn of(units: u64) -> Self {
+    pub(crate) fn new(units: u64) -> Self {
         Self { units: u32::try_from(units).expect("the flag's range") }
     }
 
@@ -154,7 +154,7 @@ pub struct WorkFlag {
 impl WorkFlag {
     /// The work per hop.
     pub fn work(self) -> Work {
-        let Work { units } = Work::of(self.work);
+        let Work { units } = Work::new(self.work);
         Work { units: if trace::is_on() { units | NOTES } else { units } }
     }
 }

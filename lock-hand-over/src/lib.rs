@@ -130,7 +130,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         switches: never_waits.then_some(0.0),
         load: Some(WorkFlag { work: flags.inside }.into()),
         heap_bytes: if flags.rate.is_some() { Lateness::BYTES } else { 0 },
-        ..SPEC.on(flags.runtime, launch)?
+        ..SPEC.with_runtime(flags.runtime, launch)?
     })
 }
 

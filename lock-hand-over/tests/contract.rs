@@ -41,7 +41,7 @@ const KINDS: &str =
 
 const RUNTIMES: [&str; 3] = ["threads", "tokio", "tokio-current-thread"];
 
-fn with(kind: &str, runtime: &str, flags: &[&str]) -> Record {
+fn measured(kind: &str, runtime: &str, flags: &[&str]) -> Record {
     PROGRAM.record(&[&["--lock", kind, "--runtime", runtime], flags].concat())
 }
 
@@ -49,10 +49,10 @@ fn with(kind: &str, runtime: &str, flags: &[&str]) -> Record {
 fn every_lock_excludes_and_no_acquisition_is_omitted() {
     for kind in KINDS.split(' ') {
         for runtime in RUNTIMES {
-            let record = with(kind, runtime, &["--tasks=3", "--iters=50", "--outside=50"]);
+            let record = measured(kind, runtime, &["--tasks=3", "--iters=50", "--outside=50"]);
             check_measurements(&PROGRAM, &record);
             let flags = ["--tasks=3", "--iters=500", "--rate=50000", "--hold-fault"];
-            let record = with(kind, runtime, &flags);
+            let record = measured(kind, runtime, &flags);
             check_measurements(&WAITS, &record);
             let [due, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
             assert!(due >= called, "{kind}, {runtime}: {due} from due, {called} from the call");
@@ -96,7 +96,7 @@ fn a_trace_shows_that_a_holder_is_preempted() {
 /// The shares of all tasks add up to 1, so the largest is at least 1 / N and the smallest at most.
 #[test]
 fn turns_are_the_shares_of_the_tasks() {
-    let record = with("std", "threads", &["--tasks=4", "--iters=200", "--inside=100"]);
+    let record = measured("std", "threads", &["--tasks=4", "--iters=200", "--inside=100"]);
     let [iteration, turn] = &record.measurements[..] else { panic!("two") };
     let share = |turn_ns: u64| iteration.ns_per_operation / turn_ns as f64;
     let (lucky, unlucky) = (share(turn.min_ns), share(turn.max_ns));
@@ -107,7 +107,7 @@ fn turns_are_the_shares_of_the_tasks() {
 #[test]
 fn a_single_task_does_not_switch() {
     for kind in KINDS.split(' ') {
-        let record = with(kind, "threads", &["--tasks=1", "--iters=1000"]);
+        let record = measured(kind, "threads", &["--tasks=1", "--iters=1000"]);
         assert_eq!(record.switches.and_then(|found| found.expected_per_operation), Some(0.0));
         let counted = voluntary_switches(&record);
         assert!(counted < 0.01, "{kind}: {counted}");

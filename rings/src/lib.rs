@@ -72,7 +72,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         RuntimeKind::Tokio => (None, 0),
         _ => (Some(0.0), 0),
     };
-    let spec = SPEC.on(flags.runtime, launch)?;
+    let spec = SPEC.with_runtime(flags.runtime, launch)?;
     Ok(Spec { switches, needs, threads: spec.threads + drivers, brigades: flags.rings, ..spec })
 }
 

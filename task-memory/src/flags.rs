@@ -156,7 +156,7 @@ impl Flags {
     /// The needs of so many tasks.
     pub fn need(&self, tasks: u64) -> Need {
         let need = Need::with_stack(self.needs_of_each(), tasks, self.stack_bytes() as u64);
-        need.with(Resource::Memory, self.touch as u64)
+        need.with_per_task(Resource::Memory, self.touch as u64)
     }
 
     /// Enough tasks to exceed the noise in the machine's memory, half of them beyond the free pages

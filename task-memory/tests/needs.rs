@@ -55,7 +55,7 @@ const CHARGED_AHEAD_BYTES: f64 = (1 << 20) as f64;
 /// The first threads get an arena of the allocator each: the populations begin beyond them.
 fn check(kind: Kind, (few, many): (u64, u64)) {
     let per_task = Need::new(kind, 1).per_task;
-    let needs = |resource| per_task.of(resource);
+    let needs = |resource| per_task.amount(resource);
     let arenas = if needs(Resource::Threads) > 0 { limits::arenas() } else { 0 };
     let (few, many) = (few.max(arenas), many + arenas.saturating_sub(few));
     if !fits_here(kind, many) {

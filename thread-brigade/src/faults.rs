@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
 
-use harness::hand_over::{Reach, Source, futex};
+use harness::hand_over::{Source, ThreadOrProcess, futex};
 use harness::{Bench, LoadFlags, StackFlag, WorkFlag, failure};
 
 use crate::{Flags, ThreadChannel, brigade};
 
 /// The channel is ignored: every brigade here opens its own.
 const FLAGS: Flags = Flags {
-    kind: Reach::Thread,
+    kind: ThreadOrProcess::Thread,
     channel: ThreadChannel::Futex,
     stack: StackFlag { stack_size: 1 << 20 },
     load: LoadFlags { work: WorkFlag { work: 0 }, working_set: 0, stride: None },

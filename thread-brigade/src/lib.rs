@@ -22,7 +22,7 @@ use std::{io, thread};
 
 use anyhow::{Context as _, bail};
 use harness::failure::{self, UsageError};
-use harness::hand_over::{self, Channel, Reach, Sink, Source, send_round, swapped};
+use harness::hand_over::{self, Channel, Sink, Source, ThreadOrProcess, send_round, swapped};
 use harness::limits::Kind;
 use harness::threads::{end, outcome, outcome_of_process, spawn};
 use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, TaskKind, process_stat};
@@ -35,8 +35,8 @@ use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, TaskKin
 #[derive(clap::Args)]
 struct Flags {
     /// Whether the tasks are threads or processes
-    #[arg(long, value_enum, default_value_t = Reach::Thread)]
-    kind: Reach,
+    #[arg(long, value_enum, default_value_t = ThreadOrProcess::Thread)]
+    kind: ThreadOrProcess,
 
     /// Channel that carries the byte from one task to the next; pipe or socketpair between
     /// processes
@@ -79,8 +79,10 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let needs = match (flags.kind, flags.channel) {
-        (Reach::Process, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::Process,
-        (Reach::Process, _) => bail!(UsageError(
+        (ThreadOrProcess::Process, ThreadChannel::Pipe | ThreadChannel::SocketPair) => {
+            Kind::Process
+        }
+        (ThreadOrProcess::Process, _) => bail!(UsageError(
             "--kind process: choose --channel pipe or socketpair, which connect processes".into()
         )),
         (_, ThreadChannel::Pipe | ThreadChannel::SocketPair) => Kind::ThreadPipe,
@@ -88,7 +90,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
         _ => Kind::ThreadFutex,
     };
     Ok(Spec {
-        hops: flags.kind == Reach::Thread,
+        hops: flags.kind == ThreadOrProcess::Thread,
         load: Some(flags.load),
         kind: Some(flags.kind.task_kind()),
         needs,
@@ -99,8 +101,8 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let of_kernel = |channel: Channel| match flags.kind {
-        Reach::Thread => brigade(flags, bench, || channel.open()),
-        Reach::Process => brigade_of_processes(bench, channel),
+        ThreadOrProcess::Thread => brigade(flags, bench, || channel.open()),
+        ThreadOrProcess::Process => brigade_of_processes(bench, channel),
     };
     match flags.channel {
         ThreadChannel::Pipe => of_kernel(Channel::Pipe),

@@ -92,7 +92,7 @@ fn is_alive(pid: i32) -> bool {
 #[test]
 fn keep_awake_spins_on_each_cpu_and_leaves_no_spinner() {
     let cpus = harness::cpus::allowed().expect("the CPUs").len();
-    let scheduling = |pid: &i32| Scheduling::of(pid.unsigned_abs());
+    let scheduling = |pid: &i32| Scheduling::of_thread(pid.unsigned_abs());
     let idle = |pid: &i32| scheduling(pid).is_some_and(|scheduling| scheduling.policy() == "idle");
     let spinners = |parent| children(parent).into_iter().filter(idle).collect::<Vec<_>>();
     for signal in [Signal::SIGKILL, Signal::SIGINT] {

@@ -26,8 +26,8 @@ use anyhow::Context as _;
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::hand_over::{
-    Channel, Futex, Park, Reach, Sink, Source, Spin, Yield, eventfd, halves, shared_monitor,
-    swapped,
+    Channel, Futex, Park, Sink, Source, Spin, ThreadOrProcess, Yield, eventfd, halves,
+    shared_monitor, swapped,
 };
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, Spec, TaskKind, WorkFlag};
@@ -47,8 +47,8 @@ struct Flags {
     via: Via,
 
     /// Whether the two are threads or processes
-    #[arg(long, value_enum, default_value_t = Reach::Thread)]
-    kind: Reach,
+    #[arg(long, value_enum, default_value_t = ThreadOrProcess::Thread)]
+    kind: ThreadOrProcess,
 
     /// Let one thread write and read: the calls of pipe, socketpair or eventfd without a switch
     #[arg(long = "self")]
@@ -110,8 +110,8 @@ impl Flags {
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     check(flags, launch.cpus() == 1)?;
     let (needs, hops) = match flags.kind {
-        Reach::Thread => (Kind::ThreadPipe, !flags.alone),
-        Reach::Process => (Kind::Process, false),
+        ThreadOrProcess::Thread => (Kind::ThreadPipe, !flags.alone),
+        ThreadOrProcess::Process => (Kind::Process, false),
     };
     let switches = if flags.alone || flags.via == Via::Spin { 0.0 } else { 1.0 };
     Ok(Spec {
@@ -130,7 +130,7 @@ fn check(&Flags { via, kind, alone, .. }: &Flags, one_cpu: bool) -> Result<(), U
     let named = name(&via);
     let is_io = matches!(via, Via::Pipe | Via::SocketPair | Via::EventFd);
     let is_of_threads = matches!(via, Via::Park | Via::Channel | Via::Rendezvous);
-    let wrong = if kind == Reach::Process && is_of_threads {
+    let wrong = if kind == ThreadOrProcess::Process && is_of_threads {
         format!(
             "--kind process: --via {named} works inside one process; choose pipe, socketpair, \
              eventfd, condvar, futex, spin or yield"
@@ -139,7 +139,7 @@ fn check(&Flags { via, kind, alone, .. }: &Flags, one_cpu: bool) -> Result<(), U
         format!(
             "--self: --via {named} writes and reads nothing; choose pipe, socketpair or eventfd"
         )
-    } else if alone && kind == Reach::Process {
+    } else if alone && kind == ThreadOrProcess::Process {
         "--self: one thread does all, so omit --kind".into()
     } else if via == Via::Spin && one_cpu {
         "--via spin needs two CPUs: on one, each would spin until the scheduler stops it; \
@@ -166,7 +166,7 @@ fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         Via::SocketPair => switch(flags, bench, sockets()),
         Via::EventFd => switch(flags, bench, twice(eventfd)),
         Via::Condvar => switch(flags, bench, twice(|| shared_monitor(kind))),
-        Via::Futex => switch(flags, bench, halves(|| Futex::of(kind), kind)),
+        Via::Futex => switch(flags, bench, halves(|| Futex::new(kind), kind)),
         Via::Spin => switch(flags, bench, halves(|| Spin, kind)),
         Via::Yield => switch(flags, bench, halves(|| Yield, kind)),
         Via::Park => switch(flags, bench, halves(Park::default, kind)),
@@ -195,7 +195,7 @@ fn switch<R: Source, S: Sink>(
     let [there, back] = channels.context("opening the channels")?;
     let sides = [(back.0, there.1), (there.0, back.1)];
     match flags.kind {
-        Reach::Thread => measure_threads(flags, bench, sides),
-        Reach::Process => measure_processes(flags, bench, sides),
+        ThreadOrProcess::Thread => measure_threads(flags, bench, sides),
+        ThreadOrProcess::Process => measure_processes(flags, bench, sides),
     }
 }

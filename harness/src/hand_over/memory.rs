@@ -12,7 +12,7 @@ use std::{io, mem};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::thread::futex::{self as kernel, Flags};
 
-use super::{Closer, Reach, Sink, Source};
+use super::{Closer, Sink, Source, ThreadOrProcess};
 
 /// The bit that changes with each token; the token's value is in the lowest
 /// byte.
@@ -49,8 +49,8 @@ pub struct Futex(Flags);
 
 impl Futex {
     /// `PRIVATE` between threads, which saves the kernel looking up the page.
-    pub fn of(reach: Reach) -> Self {
-        Self(if reach == Reach::Thread { Flags::PRIVATE } else { Flags::empty() })
+    pub fn new(kind: ThreadOrProcess) -> Self {
+        Self(if kind == ThreadOrProcess::Thread { Flags::PRIVATE } else { Flags::empty() })
     }
 }
 
@@ -211,10 +211,10 @@ impl<W: Waiting> Drop for WordSink<W> {
 /// The kernel's, if memory runs out.
 pub fn halves<W: Waiting>(
     waiting: impl Fn() -> W,
-    reach: Reach,
+    kind: ThreadOrProcess,
 ) -> io::Result<[(WordSource<W>, WordSink<W>); 2]> {
     let word = Word { value: AtomicU32::new(0), waiting: [waiting(), waiting()] };
-    let word = place(word, reach)?;
+    let word = place(word, kind)?;
     Ok([0, 1].map(|number| {
         let shift = 16 * number as u32;
         let half = || Half { word, waiting: &word.waiting[number], shift };
@@ -228,7 +228,8 @@ pub fn halves<W: Waiting>(
 /// # Errors
 /// The kernel's, if memory runs out.
 pub fn futex() -> io::Result<(impl Source, impl Sink)> {
-    let [channel, unused] = halves(|| Futex::of(Reach::Thread), Reach::Thread)?;
+    let [channel, unused] =
+        halves(|| Futex::new(ThreadOrProcess::Thread), ThreadOrProcess::Thread)?;
     // Dropping it would close it and wake somebody.
     mem::forget(unused);
     Ok(channel)
@@ -241,8 +242,8 @@ pub fn futex() -> io::Result<(impl Source, impl Sink)> {
 ///
 /// # Panics
 /// Never: a shared value has bytes.
-pub fn place<T: Sync>(value: T, reach: Reach) -> io::Result<&'static T> {
-    if reach == Reach::Thread {
+pub fn place<T: Sync>(value: T, kind: ThreadOrProcess) -> io::Result<&'static T> {
+    if kind == ThreadOrProcess::Thread {
         return Ok(Box::leak(Box::new(value)));
     }
     let length = NonZeroUsize::new(size_of::<T>()).expect("it has bytes");

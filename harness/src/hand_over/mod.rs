@@ -21,14 +21,14 @@ use crate::task_kind::TaskKind;
 
 /// The tasks that a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Reach {
+pub enum ThreadOrProcess {
     /// Threads of one process
     Thread,
     /// Processes, made by fork
     Process,
 }
 
-impl Reach {
+impl ThreadOrProcess {
     /// What the tasks are.
     pub fn task_kind(self) -> TaskKind {
         match self {

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::memory::place;
-use super::{Closer, Reach, Sink, Source};
+use super::{Closer, Sink, Source, ThreadOrProcess};
 
 /// The data under the mutex.
 #[derive(Default)]
@@ -167,16 +167,16 @@ impl Drop for SharedSink {
 ///
 /// # Errors
 /// The library's, or the kernel's if memory runs out.
-pub fn shared_monitor(reach: Reach) -> io::Result<(impl Source, impl Sink)> {
+pub fn shared_monitor(kind: ThreadOrProcess) -> io::Result<(impl Source, impl Sink)> {
     let shared = place(
         Shared {
             mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
             changed: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
             slot: Slot::default(),
         },
-        reach,
+        kind,
     )?;
-    if reach == Reach::Process {
+    if kind == ThreadOrProcess::Process {
         shared.open_to_processes()?;
     }
     Ok((SharedSource(shared), SharedSink(shared)))

@@ -27,14 +27,14 @@ fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
         ("rendezvous", boxed(swapped(mpsc::sync_channel(0)))),
         ("condvar", boxed(monitor())),
     ];
-    for reach in [Reach::Thread, Reach::Process] {
-        channels.push(("shared condvar", boxed(shared_monitor(reach).expect("memory"))));
-        let futexes = halves(|| Futex::of(reach), reach).expect("memory");
+    for kind in [ThreadOrProcess::Thread, ThreadOrProcess::Process] {
+        channels.push(("shared condvar", boxed(shared_monitor(kind).expect("memory"))));
+        let futexes = halves(|| Futex::new(kind), kind).expect("memory");
         channels.extend(futexes.map(|channel| ("futex", boxed(channel))));
-        let yields = halves(|| Yield, reach).expect("memory");
+        let yields = halves(|| Yield, kind).expect("memory");
         channels.extend(yields.map(|channel| ("yield", boxed(channel))));
     }
-    let parks = halves(Park::default, Reach::Thread).expect("memory");
+    let parks = halves(Park::default, ThreadOrProcess::Thread).expect("memory");
     channels.extend(parks.map(|channel| ("park", boxed(channel))));
     channels.into_iter()
 }

@@ -111,7 +111,7 @@ impl Limit {
 
     /// One of this value with so much in use, as far as both can be read. What is unlimited does not
     /// depend on how much is in use.
-    fn read(resource: Resource, name: &str, value: Read, in_use: Read) -> Self {
+    fn read(resource: Resource, name: &str, value: Reading, in_use: Reading) -> Self {
         let is_unlimited = matches!(value, Ok(NO_LIMIT..));
         match value.and_then(|value| Ok((value, in_use?))) {
             Ok((value, in_use)) => {
@@ -144,40 +144,40 @@ const MOST_MAPS: u64 = i32::MAX as u64;
 /// row: what it counts, its name, how much of it is in use, and why it does not apply. What other
 /// processes of the user hold of locked memory and epoll watches is not visible.
 pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
-    let m = &Machine::new(files);
-    let status = |name| m.read(STATUS, |text| kib_field(text, name));
-    let admin = m.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
+    let machine = &Machine::new(files);
+    let status = |name| machine.read(STATUS, |text| kib_field(text, name));
+    let admin = machine.has(ADMIN).then_some("CAP_SYS_ADMIN exempts this process");
     // Reading the folder opens one more.
     let open_files = (files.names("proc/self/fd").len() as u64).saturating_sub(1);
-    let maps = m.read("proc/self/maps", |maps| Some(maps.lines().count() as u64));
-    let memory = m.read("proc/meminfo", |text| kib_field(text, "MemAvailable"));
-    let ports = m.read("proc/sys/net/ipv4/ip_local_port_range", |range| {
+    let maps = machine.read("proc/self/maps", |maps| Some(maps.lines().count() as u64));
+    let memory = machine.read("proc/meminfo", |text| kib_field(text, "MemAvailable"));
+    let ports = machine.read("proc/sys/net/ipv4/ip_local_port_range", |range| {
         // Of the connections to one server here, which has one of them.
         let (first, last) = range.trim().split_once('\t')?;
         last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
     });
     let of_machine = |limit| Limit { scope: Scope::Machine, ..limit };
     let of_user = |limit| Limit { scope: Scope::User, ..limit };
-    let threads = m.setting(Threads, "kernel.threads-max", m.threads());
-    let files_of_all = m.setting(Files, "fs.file-max", m.number("proc/sys/fs/file-nr"));
+    let threads = machine.setting(Threads, "kernel.threads-max", machine.threads());
+    let files_of_all = machine.setting(Files, "fs.file-max", machine.number("proc/sys/fs/file-nr"));
     let mut rows = vec![
         of_machine(Limit { most: MOST_THREADS, ..threads }),
-        m.setting(Files, "fs.nr_open", Ok(open_files)),
+        machine.setting(Files, "fs.nr_open", Ok(open_files)),
         of_machine(Limit { exempt: admin, ..files_of_all }),
-        m.rlimit(Files, "RLIMIT_NOFILE", "Max open files", Ok(open_files)),
-        of_machine(m.ids()),
-        of_user(m.processes_of_user()),
-        Limit { most: MOST_MAPS, ..m.setting(Maps, "vm.max_map_count", maps) },
+        machine.rlimit(Files, "RLIMIT_NOFILE", "Max open files", Ok(open_files)),
+        of_machine(machine.ids()),
+        of_user(machine.processes_of_user()),
+        Limit { most: MOST_MAPS, ..machine.setting(Maps, "vm.max_map_count", maps) },
         of_machine(Limit::read(Memory, "MemAvailable", memory, Ok(0))),
-        m.rlimit(AddressSpace, "RLIMIT_AS", "Max address space", status("VmSize")),
-        m.rlimit(Data, "RLIMIT_DATA", "Max data size", status("VmData")),
-        of_user(m.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0))),
-        of_user(m.locked_memory()),
+        machine.rlimit(AddressSpace, "RLIMIT_AS", "Max address space", status("VmSize")),
+        machine.rlimit(Data, "RLIMIT_DATA", "Max data size", status("VmData")),
+        of_user(machine.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0))),
+        of_user(machine.locked_memory()),
         of_machine(Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0))),
     ];
-    rows.extend([m.deadline(), m.unseen(), m.rings()].into_iter().flatten());
-    rows.extend(m.of_groups(Threads, "pids", &[GroupFiles::PIDS]));
-    rows.extend(m.of_groups(Memory, "memory", &[GroupFiles::MEMORY_2, GroupFiles::MEMORY_1]));
+    rows.extend([machine.deadline(), machine.unseen(), machine.rings()].into_iter().flatten());
+    rows.extend(machine.of_groups(Threads, "pids", &[GroupFiles::PIDS]));
+    rows.extend(machine.of_groups(Memory, "memory", &[GroupFiles::MEMORY_2, GroupFiles::MEMORY_1]));
     rows
 }
 
@@ -199,7 +199,7 @@ const STATUS: &str = "proc/self/status";
 const RESERVED_IDS: u64 = 300;
 
 /// What a file says, or the file, if it cannot be read.
-type Read = Result<u64, String>;
+type Reading = Result<u64, String>;
 
 /// Capability to administer the machine (`CAP_SYS_ADMIN`), by its number in `linux/capability.h`.
 const ADMIN: u32 = 21;
@@ -246,17 +246,17 @@ impl<'a> Machine<'a> {
     }
 
     /// The number that `find` finds in a file.
-    fn read(&self, path: &str, find: impl FnOnce(&str) -> Option<u64>) -> Read {
+    fn read(&self, path: &str, find: impl FnOnce(&str) -> Option<u64>) -> Reading {
         self.files.text(path).as_deref().and_then(find).ok_or_else(|| format!("/{path}"))
     }
 
     /// The number at the start of a file.
-    fn number(&self, path: &str) -> Read {
+    fn number(&self, path: &str) -> Reading {
         self.read(path, |text| text.split_whitespace().next()?.parse().ok())
     }
 
     /// A kernel setting, which `sysctl` raises.
-    fn setting(&self, resource: Resource, name: &str, in_use: Read) -> Limit {
+    fn setting(&self, resource: Resource, name: &str, in_use: Reading) -> Limit {
         let value = self.number(&format!("proc/sys/{}", name.replace('.', "/")));
         let raise = Some(format!("sudo sysctl {name}={{}}"));
         Limit { raise, ..Limit::read(resource, name, value, in_use) }
@@ -264,7 +264,7 @@ impl<'a> Machine<'a> {
 
     /// A resource limit of this process, which prlimit raises, by its name and the start of its
     /// line in `/proc/self/limits`. Of files it is the hard one: programs raise the soft one to it.
-    fn rlimit(&self, resource: Resource, name: &str, title: &str, in_use: Read) -> Limit {
+    fn rlimit(&self, resource: Resource, name: &str, title: &str, in_use: Reading) -> Limit {
         let value = self.read("proc/self/limits", |text| {
             let line = text.lines().find_map(|line| line.strip_prefix(title))?;
             match line.split_whitespace().nth(usize::from(name == "RLIMIT_NOFILE"))? {
@@ -305,7 +305,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Threads of the whole machine: the number after the slash of `0.00 0.01 0.05 2/345 6789`.
-    fn threads(&self) -> Read {
+    fn threads(&self) -> Reading {
         self.read("proc/loadavg", |text| text.split([' ', '/']).nth(4)?.parse().ok())
     }
 

@@ -78,23 +78,23 @@ impl Need {
     }
 
     /// Each task also takes this much of a resource.
-    pub fn with(self, resource: Resource, amount: u64) -> Self {
+    pub fn with_per_task(self, resource: Resource, amount: u64) -> Self {
         Self { per_task: self.per_task + Amounts::new([(resource, amount)]), ..self }
     }
 
     /// The total need of a resource, including what the allocator maps for threads.
-    pub fn of(&self, resource: Resource) -> u64 {
+    pub fn total(&self, resource: Resource) -> u64 {
         let tasks = if self.per_task.is_thread() { self.tasks } else { 0 };
         let threads = tasks.saturating_add(self.threads);
         let all = self.per_task.times(self.tasks) + self.fixed + Amounts::arenas(threads);
-        all.of(resource)
+        all.amount(resource)
     }
 
     /// The effect of these limits, tightest first, of those that the tasks can reach. The commands
     /// are for `wanted` tasks, or else for twice as many as fit.
     fn lines(&self, limits: &[Limit], wanted: Option<u64>) -> Vec<Line> {
         let line = |limit: &Limit| {
-            let per_task = self.per_task.of(limit.resource);
+            let per_task = self.per_task.amount(limit.resource);
             let allows = limit.available().map(|available| self.fits(limit.resource, available));
             let command = allows.and_then(|allows| {
                 self.command(limit, allows, wanted.unwrap_or(allows.max(1).saturating_mul(2)))
@@ -114,7 +114,7 @@ impl Need {
             return None;
         }
         let need = Self { tasks: wanted, ..*self };
-        let enough = need.of(limit.resource).saturating_add(limit.in_use);
+        let enough = need.total(limit.resource).saturating_add(limit.in_use);
         if enough > limit.most {
             return None;
         }
@@ -131,12 +131,12 @@ impl Need {
     /// How many tasks fit into `available` of a resource. The first threads take more than later
     /// ones. A few more may fit if not all arenas do: a thread whose arena is refused shares one.
     fn fits(&self, resource: Resource, available: u64) -> u64 {
-        let need = |tasks| (Self { tasks, ..*self }).of(resource);
+        let need = |tasks| (Self { tasks, ..*self }).total(resource);
         let all_arenas = arenas();
         let Some(rest) = available.checked_sub(need(all_arenas)) else {
             return (0..all_arenas).rev().find(|tasks| need(*tasks) <= available).unwrap_or(0);
         };
-        let per_task = self.per_task.of(resource);
+        let per_task = self.per_task.amount(resource);
         if per_task == 0 {
             return u64::MAX;
         }
@@ -175,7 +175,7 @@ pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
         return Ok(());
     };
     let Limit { name, in_use, most, .. } = &limit;
-    let amount = need.of(limit.resource);
+    let amount = need.total(limit.resource);
     let what = description(&limit.resource);
     let value = limit.value.unwrap_or(u64::MAX);
     let caveat = limit.caveat.as_ref().map_or(String::new(), |caveat| format!(" ({caveat})"));
@@ -240,7 +240,7 @@ impl Forecast {
             fits: limits.first().and_then(|line| line.allows),
             at_most: limits.iter().any(|line| line.limit.unknown.is_some()),
             limits,
-            memory_bytes: wanted.map(|tasks| Need::new(kind, tasks).of(Resource::Memory)),
+            memory_bytes: wanted.map(|tasks| Need::new(kind, tasks).total(Resource::Memory)),
         }
     }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn the_tightest_limit_refuses() {
         let files = |value, in_use| limit(Files, Some(value), in_use);
-        let most = over_pipes(1000).of(Maps);
+        let most = over_pipes(1000).total(Maps);
         let maps = |most| Limit { most, ..limit(Maps, Some(100), 0) };
         for (tasks, limits, refused) in [
             (10, vec![files(27, 3)], None),
@@ -304,15 +304,15 @@ mod tests {
     #[test]
     fn arenas_are_charged_as_they_are_created() {
         let need = |tasks| Need::new(Kind::Thread, tasks);
-        let each = need(1).per_task.of(AddressSpace);
-        let few = need(5).of(AddressSpace);
+        let each = need(1).per_task.amount(AddressSpace);
+        let few = need(5).total(AddressSpace);
         assert_eq!(few, 5 * each + 5 * (64 << 20));
         assert_eq!(need(0).fits(AddressSpace, few), 5);
         assert_eq!(need(0).fits(AddressSpace, few - 1), 4);
-        let many = need(100_000).of(AddressSpace);
+        let many = need(100_000).total(AddressSpace);
         assert_eq!(need(0).fits(AddressSpace, many), 100_000);
-        assert_eq!(many - need(99_999).of(AddressSpace), each);
-        assert_eq!(Need::new(Kind::Process, 5).of(Maps), 0);
+        assert_eq!(many - need(99_999).total(AddressSpace), each);
+        assert_eq!(Need::new(Kind::Process, 5).total(Maps), 0);
     }
 
     #[test]
@@ -327,10 +327,10 @@ mod tests {
         let need = |needs, heap_bytes| Spec { needs, heap_bytes, ..spec.clone() }.need();
         let pipes = need(Kind::TokioPipe, 0);
         let blocks = need(Kind::TokioPipe, 256 << 10);
-        assert_eq!((pipes.of(Threads), pipes.of(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
-        assert_eq!(need(Kind::ThreadPipe, 0).of(Threads), 6 + 3 + 4);
+        assert_eq!((pipes.total(Threads), pipes.total(Files)), (3 + 4, 2 * (6 + 2) + 3 + 2));
+        assert_eq!(need(Kind::ThreadPipe, 0).total(Threads), 6 + 3 + 4);
         // The driver has a block, too, and each is a map.
-        assert_eq!(blocks.of(Memory) - pipes.of(Memory), 7 * (256 << 10));
-        assert_eq!(blocks.of(Maps) - pipes.of(Maps), 7 * 2);
+        assert_eq!(blocks.total(Memory) - pipes.total(Memory), 7 * (256 << 10));
+        assert_eq!(blocks.total(Maps) - pipes.total(Maps), 7 * 2);
     }
 }

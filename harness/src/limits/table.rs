@@ -47,13 +47,13 @@ impl Amounts {
     }
 
     /// The amount of one resource.
-    pub fn of(self, resource: Resource) -> u64 {
+    pub fn amount(self, resource: Resource) -> u64 {
         self.0[resource as usize]
     }
 
     /// Whether it is that of a thread: a process has its own maps.
     pub(super) fn is_thread(self) -> bool {
-        self.of(Threads) > 0 && self.of(Maps) > 0
+        self.amount(Threads) > 0 && self.amount(Maps) > 0
     }
 
     /// This many of them.
@@ -63,7 +63,7 @@ impl Amounts {
 
     /// The same with its files in an epoll instance.
     fn watched(self) -> Self {
-        self + Self::new([(EpollWatches, self.of(Files))])
+        self + Self::new([(EpollWatches, self.amount(Files))])
     }
 
     /// Allocated memory that is written.

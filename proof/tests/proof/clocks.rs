@@ -2,14 +2,14 @@
 
 use std::mem::MaybeUninit;
 
-use crate::lab::{DEFAULT, Outcome, record, shown, within};
+use crate::lab::{DEFAULT, Outcome, median_within, record, shown};
 
 #[test]
 #[ignore = "part of the proof"]
 fn an_empty_lap_costs_less_than_four_reads_of_the_clock() {
     shown("an empty lap", || {
         let run = DEFAULT.binary("empty-lap").run(&[]);
-        Outcome::of(run.code == Some(0), run.stdout + &run.stderr)
+        Outcome::new(run.code == Some(0), run.stdout + &run.stderr)
     });
 }
 
@@ -41,6 +41,6 @@ fn reported_time_is_that_of_a_second_clock() {
             let [short, long] = [0.04, 0.34].map(times_ns);
             (long[0] - short[0]) / (long[1] - short[1])
         };
-        within(&(0..12).map(ratio).collect::<Vec<_>>(), [0.98, 1.02])
+        median_within(&(0..12).map(ratio).collect::<Vec<_>>(), [0.98, 1.02])
     });
 }

@@ -112,13 +112,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub fn of(holds: bool, figures: impl Display) -> Self {
+    pub fn new(holds: bool, figures: impl Display) -> Self {
         let figures = figures.to_string();
         if holds { Self::Holds(figures) } else { Self::Fails(figures) }
     }
 
     /// A busy machine may cause a failure.
-    pub fn unless(self, is_busy: bool) -> Self {
+    pub fn or_unclear_if(self, is_busy: bool) -> Self {
         match self {
             Self::Fails(figures) if is_busy => Self::Unclear(format!("busy: {figures}")),
             other => other,
@@ -185,7 +185,7 @@ pub fn lower_quartile(values: &[f64]) -> f64 {
 
 /// Whether the median of `values` is between two bounds: by its interval of 99 %, from the order
 /// of at least 8 values.
-pub fn within(values: &[f64], bounds: [f64; 2]) -> Outcome {
+pub fn median_within(values: &[f64], bounds: [f64; 2]) -> Outcome {
     let sorted = sorted(values);
     let count = sorted.len();
     assert!(count >= 8, "{count} are too few");

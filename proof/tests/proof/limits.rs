@@ -26,7 +26,7 @@ fn reached(kind: &str, inside: impl Fn(Invocation) -> Invocation) -> Outcome {
     let refused = record.ledger.and_then(|mut points| points.pop()?.refused);
     let off = record.tasks.abs_diff(predicted) as f64 / predicted as f64;
     let figures = format!("{} of {predicted}, then {refused:?}", record.tasks);
-    Outcome::of(off <= 0.01 && refused.is_some(), figures)
+    Outcome::new(off <= 0.01 && refused.is_some(), figures)
 }
 
 #[test]

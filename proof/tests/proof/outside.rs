@@ -14,7 +14,7 @@ use libc::{
 use nix::sys::prctl;
 use perf_event::{Builder, events::Software};
 
-use crate::lab::{Outcome, hop_ns, in_a_thread, is_busy, on_one_cpu, record, shown, within};
+use crate::lab::{Outcome, hop_ns, in_a_thread, is_busy, median_within, on_one_cpu, record, shown};
 
 /// Context switches of the processes and threads that `body` starts, counted by perf; `None`
 /// without permission.
@@ -60,7 +60,10 @@ fn the_kernel_counts_the_reported_switches() {
                 return Outcome::Unclear("perf may not count them for this user".to_owned());
             };
             let difference = ((many.0 - few.0) - (many.1 - few.1)) / (many.2 - few.2);
-            Outcome::of(difference.abs() <= 0.02, format!("{difference:.4} more, must be 0 ± 0.02"))
+            Outcome::new(
+                difference.abs() <= 0.02,
+                format!("{difference:.4} more, must be 0 ± 0.02"),
+            )
         });
     }
 }
@@ -132,14 +135,14 @@ fn a_hop_has_the_expected_system_calls() {
                 (hop_ns(slow) - hop_ns(plain)) / dearer_ns
             };
             let counts: Vec<f64> = rounds.iter().map(count).collect();
-            within(&counts, [calls - 0.5, calls + 0.9])
-                .unless(is_busy(rounds.iter().map(|(plain, _)| plain)))
+            median_within(&counts, [calls - 0.5, calls + 0.9])
+                .or_unclear_if(is_busy(rounds.iter().map(|(plain, _)| plain)))
         });
     }
 }
 
 /// Runs `body` next to a thread that uses a tenth of the first CPU.
-fn beside_hog<T: Send>(body: impl FnOnce() -> T + Send) -> T {
+fn next_to_hog<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -172,10 +175,10 @@ fn a_disturbance_is_seen() {
             let [others, all] = times.fold([0.0; 2], |sum, ns| [sum[0] + ns[0], sum[1] + ns[1]]);
             others / all
         };
-        let (disturbed, alone) = (beside_hog(share), share());
+        let (disturbed, alone) = (next_to_hog(share), share());
         let figures = format!("{disturbed:.3} next to a hog of 0.1, {alone:.3} alone");
         // Other processes may really have used it.
         let holds = (0.05..0.2).contains(&(disturbed - alone));
-        Outcome::of(holds, figures).unless(alone > 0.03)
+        Outcome::new(holds, figures).or_unclear_if(alone > 0.03)
     });
 }

@@ -11,7 +11,7 @@ use contract::Program;
 use harness::record::Record;
 use serde_json::Value;
 
-use crate::lab::{DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, shown, within};
+use crate::lab::{DEFAULT, Outcome, brigade, hop_ns, invocation, is_busy, median_within, shown};
 
 const SHORT: &str = "--max-time 0.04 --warmups 10";
 const ROUNDS: usize = 18;
@@ -66,7 +66,7 @@ fn known_work(program: &Program, words: &str) -> Outcome {
     let rounds: Vec<Vec<Record>> =
         iter::repeat_with(|| UNITS.iter().map(one).collect()).take(ROUNDS).collect();
     let slopes: Vec<f64> = rounds.iter().map(|round| slope_of(round)).collect();
-    within(&slopes, ONE).unless(is_busy(rounds.iter().flatten()))
+    median_within(&slopes, ONE).or_unclear_if(is_busy(rounds.iter().flatten()))
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn compared(units: u32, seconds: u32) -> [usize; 3] {
 fn a_comparison_finds_known_differences_and_no_others() {
     shown("the same flags compared", || {
         let [faster, same, slower] = compared(1000, 60);
-        Outcome::of(faster + slower == 0, format!("{faster} faster, {same} same, {slower} slower"))
+        Outcome::new(faster + slower == 0, format!("{faster} faster, {same} same, {slower} slower"))
     });
     shown("a fifth more work compared", || {
         let [faster, same, slower] = compared(1200, 100);
         let figures = format!("{faster} faster, {same} same, {slower} slower");
-        Outcome::of(slower >= 9, figures).unless(faster + same <= 1)
+        Outcome::new(slower >= 9, figures).or_unclear_if(faster + same <= 1)
     });
 }
