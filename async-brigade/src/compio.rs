@@ -16,7 +16,7 @@ use harness::{Bench, Channel, Line, Measured, Station, failure};
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Those of limits, channels and tasks.
+/// If a limit refuses, or a channel or a task fails.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let runtime = Runtime::new().map_err(failure::to_create("the runtime"))?;
     match channel {

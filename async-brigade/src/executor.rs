@@ -14,7 +14,7 @@ use harness::{Bench, Channel, Line, Measured, Station};
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Those of limits, channels and tasks.
+/// If a limit refuses, or a channel or a task fails.
 pub fn measure(channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let executor = LocalExecutor::new();
     block_on(executor.run(brigade(&executor, bench, channel)))

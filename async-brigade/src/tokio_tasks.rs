@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 /// Measures the brigade over such channels.
 ///
 /// # Errors
-/// Those of the runtime, channels and tasks.
+/// If the runtime cannot be started, or a channel or a task fails.
 pub fn measure(flags: RuntimeFlags, channel: Channel, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
     let kind = flags.runtime;

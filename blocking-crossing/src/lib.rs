@@ -164,7 +164,7 @@ async fn call(
 struct Crossing {
     via: Via,
     work: Work,
-    /// With [`Via::Channel`].
+    /// The thread and the channels of [`Via::Channel`].
     own: Option<Own>,
 }
 

@@ -79,8 +79,8 @@ impl ControlGroup {
         format!(r#"echo $$ > {}/cgroup.procs && exec "$@""#, self.inner().display())
     }
 
-    /// As [`Self::entering`], but `"$@"` cannot read the limit: the command `hide` hides groups from
-    /// it.
+    /// A script like [`Self::entering`], in which `"$@"` cannot read the limit: the command `hide`
+    /// hides groups from it.
     pub fn entering_unseen(&self, hide: &str) -> String {
         let enter = format!("exec 3> {}/cgroup.procs", self.inner().display());
         let script = format!(r#"{enter} && {{ {hide}; }} && echo $$ >&3 && exec "$@" 3>&-"#);

@@ -72,7 +72,7 @@ pub fn a_lap_that_never_ends_is_left_after_one_signal(program: &Program) {
     eventually("the stopped task has ended", || kill(Pid::from_raw(stopped), None).is_err());
 }
 
-/// Such a run ends as planned.
+/// A run that reaches `--max-time` ends as planned.
 pub fn max_time_ends_the_measuring_early(program: &Program) {
     let run = program.few_tasks(2).and(ENDLESS).and(&["--max-time", "0.05"]).run().succeeded();
     check(&run.record(), true, Ending::MaxTime);

@@ -43,7 +43,7 @@ pub fn values_that_make_no_sense_are_usage_errors(program: &Program) {
     program.refuses(&[stray], &["stray"]);
 }
 
-/// As on a full disk; and as with `| head -1`, whose reader has seen enough.
+/// The output fails as on a full disk, and closes as with `| head -1`, whose reader has seen enough.
 pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Program) {
     for more in [&[][..], &["--json"], &["--help"]] {
         let full = File::options().write(true).open("/dev/full").expect("/dev/full");
@@ -53,9 +53,9 @@ pub fn an_output_that_fails_is_a_failure_and_one_that_closes_is_not(program: &Pr
     }
 }
 
-/// Its `{pid}` is the program's, and all threads and pipes of the tasks exist. If there is a
-/// record, its output goes to standard error. If the command fails, the measurements are still
-/// reported, marked incomplete.
+/// The `{pid}` of a command is the program's, and all threads and pipes of the tasks exist. If there
+/// is a record, the command's output goes to standard error. If the command fails, the measurements
+/// are still reported, marked incomplete.
 pub fn a_command_sees_the_tasks_alive(program: &Program) {
     let look = "ls /proc/{pid}/task | wc -l; ls /proc/{pid}/fd | wc -l; exit 7";
     let run = program.run(&["--tasks=40", "--iters=5", "--json", "--command", look]);

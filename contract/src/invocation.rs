@@ -37,7 +37,7 @@ impl Invocation {
         self
     }
 
-    /// The same run started by a shell, whose `script` has its command line in `"$@"`.
+    /// This run started by a shell, whose `script` has its command line in `"$@"`.
     pub fn from_shell(self, script: &str) -> Self {
         let mut command = crate::command("sh");
         command.args(["-c", script, "sh"]).arg(self.command.get_program());

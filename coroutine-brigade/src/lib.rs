@@ -50,7 +50,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(Spec { load: Some(flags.load), stack_bytes, ..SPEC })
 }
 
-/// It is resumed with a number, or with nothing to end, and suspends with the next number.
+/// A task. It is resumed with a number, or with nothing to end, and suspends with the next number.
 type Relay = Coroutine<Option<usize>, usize, ()>;
 
 fn brigade(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

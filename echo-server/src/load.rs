@@ -66,20 +66,22 @@ pub struct Load {
     silence: Silence,
     /// Never sleep: waking this process would be charged to the server.
     pub polls: bool,
-    /// Those in use without a request under way, the one that waits longest first. `one` answers in
-    /// this order, so they come back in it.
+    /// The connections in use without a request under way, the one that waits longest first. `one`
+    /// answers in this order, so they come back in it.
     pub idle: VecDeque<usize>,
     message: Vec<u8>,
     answer: Vec<u8>,
-    /// In a round: how often it looked for answers, how often there were none, and what it used.
+    /// How often it looked for answers in a round.
     pub looks: u64,
+    /// How often there were none.
     pub empty_looks: u64,
+    /// What it used in a round.
     pub used: Counters,
     pub wall_ns: u64,
 }
 
 impl Load {
-    /// Without connections.
+    /// A load without connections.
     ///
     /// # Errors
     /// The kernel's.
@@ -310,8 +312,8 @@ fn in_time(open: usize, passed: Duration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the message of a connection's request: no two are equal, up to the length. Those with
-/// which connections are set up, of number 0, begin with 0, and only those.
+/// Writes the message of a connection's request: no two are equal, up to the length. The messages
+/// that set up connections, of number 0, begin with 0, and no others.
 #[inline]
 fn fill(message: &mut [u8], connection: usize, request: u32) {
     let words = (connection as u64) << 32 | u64::from(request);

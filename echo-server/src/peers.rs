@@ -111,7 +111,7 @@ impl Announced {
     /// Then nobody can connect any more.
     ///
     /// # Errors
-    /// Those of `open`, and the kernel's; of kind `UnexpectedEof` if the load opens fewer.
+    /// If `open` or the kernel fails; of kind `UnexpectedEof` if the load opens fewer.
     pub fn accept_all<T>(
         &self,
         listener: &OwnedFd,

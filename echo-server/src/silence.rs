@@ -37,7 +37,7 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Of a server, before the load has heard from it.
+    /// The silence of a server from which the load has not heard yet.
     ///
     /// # Errors
     /// The kernel's.

@@ -106,7 +106,7 @@ trait Channels {
     /// Sends a token into a channel, now or when [`Self::next`] waits.
     ///
     /// # Errors
-    /// Those of the write.
+    /// If the write fails.
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()>;
 
     /// Waits until a channel is readable, and reads it. Returns its number and the token, `None` if

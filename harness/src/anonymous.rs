@@ -44,7 +44,7 @@ const CONTROLLERS: [&str; 6] = ["cgroup.", "cpu.", "cpuset.", "io.", "memory.", 
 /// What identifies this machine and its user.
 #[derive(Debug)]
 struct Names {
-    /// In lower case, longest first.
+    /// The names in lower case, longest first.
     names: Vec<String>,
     /// The user's folders, longest first. They may contain spaces.
     folders: Vec<String>,

@@ -46,15 +46,15 @@ pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
 /// The groups of a controller that this process is in, as far as they can be read.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    /// Its own first, then its parents.
+    /// The process's own group first, then its parents.
     pub visible: Vec<Group>,
     /// What cannot be read, if there may be others.
     pub hidden: Option<String>,
 }
 
 impl Groups {
-    /// A controller is attached to one hierarchy: of version 1 if `/proc/self/cgroup` names it there,
-    /// or else to that of version 2.
+    /// Finds the groups of a controller. It is attached to one hierarchy: of version 1 if
+    /// `/proc/self/cgroup` names it there, or else to that of version 2.
     pub(crate) fn of_process(files: &SystemFiles, controller: &str) -> Self {
         let Some(memberships) = files.text("proc/self/cgroup") else {
             return Self::unseen("/proc/self/cgroup");
@@ -144,17 +144,17 @@ fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
 }
 
 impl Group {
-    /// The content of one of its files.
+    /// The content of one of the group's files.
     pub fn text(&self, files: &SystemFiles, file: &str) -> Option<String> {
         files.text(&self.path(file))
     }
 
-    /// The path of one of its files, below the root.
+    /// The path of one of the group's files, below the root.
     pub fn path(&self, file: &str) -> String {
         format!("{}/{file}", self.folder.trim_end_matches('/'))
     }
 
-    /// The memory charged to it, user and kernel, in bytes.
+    /// The memory charged to the group, user and kernel, in bytes.
     pub fn memory_bytes(&self, files: &SystemFiles) -> Option<u64> {
         let number = |file| files.number(&self.path(file));
         number("memory.current").or_else(|| number("memory.usage_in_bytes"))

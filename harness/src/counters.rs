@@ -29,12 +29,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// This process's, from `getrusage`.
+    /// The counters of this process, from `getrusage`.
     pub fn own() -> Self {
         Self::from_getrusage(UsageWho::RUSAGE_SELF)
     }
 
-    /// Those of this process's reaped children and their descendants.
+    /// The counters of this process's reaped children and their descendants.
     pub fn of_children() -> Self {
         Self::from_getrusage(UsageWho::RUSAGE_CHILDREN)
     }
@@ -49,10 +49,9 @@ impl Counters {
         }
     }
 
-    /// Another process's, from `/proc`; `None` if it has ended. They are exact
-    /// while it is blocked; while it runs, its CPU time is as of the last clock
-    /// tick. Switches of its ended threads are missing: only the process itself
-    /// can read those.
+    /// The counters of another process, from `/proc`; `None` if it has ended. They are exact while it
+    /// is blocked; while it runs, its CPU time is as of the last clock tick. Switches of its ended
+    /// threads are missing: only the process itself can read those.
     pub fn of_process(pid: u32) -> Option<Self> {
         let files = SystemFiles::live();
         let folder = format!("proc/{pid}");
@@ -70,7 +69,7 @@ impl Counters {
         Some(counters)
     }
 
-    /// The sum of these processes', read in this order; `None` if one has ended.
+    /// The sum of the counters of these processes, read in this order; `None` if one has ended.
     pub(crate) fn of_all<'a>(mut pids: impl Iterator<Item = &'a u32>) -> Option<Self> {
         pids.try_fold(Self::default(), |sum, pid| {
             let is_own = *pid == process::id();

@@ -59,8 +59,8 @@ pub fn text(kinds: &[Kind]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Of these CPUs, those of one kind: the first CPU's, or else the first kind of which there are two.
-/// All of them if no kind has two.
+/// The CPUs of one kind among these: the first CPU's kind, or else the first kind of which there are
+/// two. All CPUs if no kind has two.
 pub(crate) fn of_one_kind(cpus: &[usize], kinds: &[Kind]) -> Vec<usize> {
     let is_of_first = |kind: &&Kind| cpus.first().is_some_and(|first| kind.cpus.contains(first));
     let first = kinds.iter().find(is_of_first);

@@ -81,14 +81,14 @@ impl Mask {
         Self(mask)
     }
 
-    /// Its CPUs, in ascending order.
+    /// The CPUs of the mask, in ascending order.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         let used = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
         let cpus = used.flat_map(|(index, _)| index * PER_WORD..(index + 1) * PER_WORD);
         cpus.filter(|cpu| self.0[cpu / PER_WORD] & (1 << (cpu % PER_WORD)) != 0).collect()
     }
 
-    /// Confines the calling thread and its future children to it, without
+    /// Confines the calling thread and its future children to the CPUs of the mask, without
     /// allocations or locks.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ pub fn allowed() -> nix::Result<Vec<usize>> {
 /// The CPUs that the thread with this number, or the first of a process, may run on.
 ///
 /// # Errors
-/// As [`allowed`], and if there is no such thread.
+/// If [`allowed`] would fail, or there is no such thread.
 pub fn of_thread(tid: u32) -> nix::Result<Vec<usize>> {
     let mut mask = Mask([0; WORDS]);
     let words = mask.0.as_mut_ptr().cast();

@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for Element<'_> {
 }
 
 impl Element<'_> {
-    /// Its name in an error, which it must not make long.
+    /// The value's name in an error, which it must not make long.
     fn shown(&self) -> &str {
         let end = self.name.char_indices().nth(40).map_or(self.name.len(), |(at, _)| at);
         &self.name[..end]

@@ -21,7 +21,7 @@ const TICKS_PER_HALF_DISTANCE: u32 = 5;
 /// A distribution of samples in nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;
 
-/// One without samples.
+/// A distribution without samples.
 ///
 /// # Panics
 /// Never: HdrHistogram takes these bounds.

@@ -40,12 +40,12 @@ pub struct Scheduling {
 const RESET_ON_FORK: u64 = 1;
 
 impl Scheduling {
-    /// That of the calling thread.
+    /// The scheduling of the calling thread.
     pub fn own() -> Option<Self> {
         Self::of_thread(0)
     }
 
-    /// That of a thread; `None` if there is none or the kernel refuses.
+    /// The scheduling of a thread; `None` if there is no such thread or the kernel refuses.
     pub fn of_thread(tid: u32) -> Option<Self> {
         let mut found = Self::default();
         let size = size_of::<Self>() as u32;
@@ -63,13 +63,13 @@ impl Scheduling {
         Errno::result(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const self, 0_u32) })
     }
 
-    /// Its policy; see `sched(7)`.
+    /// The policy; see `sched(7)`.
     pub fn policy(&self) -> &'static str {
         let names = ["other", "fifo", "rr", "batch", "iso", "idle", "deadline", "ext"];
         names.get(self.policy as usize).copied().unwrap_or("unknown")
     }
 
-    /// Whether its children get the default policy instead.
+    /// Whether the thread's children get the default policy instead.
     pub fn is_reset_on_fork(&self) -> bool {
         self.flags & RESET_ON_FORK != 0
     }
@@ -98,7 +98,7 @@ impl Scheduling {
         matches!(self.policy(), "other" | "batch" | "idle")
     }
 
-    /// As facts, if this is the default slice.
+    /// The facts about it, if this is the default slice.
     fn facts(&self, default_ns: Option<u64>) -> Facts {
         let slice = default_ns.filter(|_| self.is_fair() && self.runtime_ns > 0);
         let slice = slice.map(|default_ns| match self.runtime_ns {
@@ -242,7 +242,7 @@ fn without_cargo(folders: &str) -> String {
     Vec::from_iter(folders.split(':').filter(|folder| !is_added(folder))).join(":")
 }
 
-/// Such as `a, b`; `None` if there are none.
+/// Joins values, as in `a, b`; `None` if there are none.
 pub fn joined(values: impl IntoIterator<Item = String>) -> Option<String> {
     Some(Vec::from_iter(values).join(", ")).filter(|text| !text.is_empty())
 }
@@ -277,7 +277,7 @@ fn value_of(name: &str, text: &str) -> String {
     format!("set, {:08x}", text.as_bytes().iter().fold(2_166_136_261, hash))
 }
 
-/// Such as `-Xss1m`, `+sbwt` or `-XX:+UseSerialGC`; not `-Dname`.
+/// Whether a word is an option such as `-Xss1m`, `+sbwt` or `-XX:+UseSerialGC`; not `-Dname`.
 fn is_option(word: &str) -> bool {
     let name = word.trim_start_matches(['-', '+']);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -20,7 +20,7 @@ impl<R, S, T> Line<R, S, T> {
     /// downstream channel. `open` opens the channels.
     ///
     /// # Errors
-    /// Those of `start`, or a channel that cannot be opened, with its number.
+    /// If `start` fails, or a channel cannot be opened; then with its number.
     pub fn create(
         numbers: impl Iterator<Item = usize>,
         mut open: impl FnMut() -> io::Result<(R, S)>,

@@ -98,14 +98,14 @@ pub struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// That of the process or thread with this folder, such as `proc/17`;
-    /// `None` if it does not exist or is malformed.
+    /// Reads the file of the process or thread with this folder, such as `proc/17`; `None` if it does
+    /// not exist or is malformed.
     pub fn read(files: &SystemFiles, folder: &str) -> Option<Self> {
         Self::parse(&files.text(&format!("{folder}/stat"))?)
     }
 
-    /// The name, in parentheses, may contain anything, even parentheses; the
-    /// third field follows the last one.
+    /// Parses the file. The name, in parentheses, may contain anything, even parentheses; the third
+    /// field follows the last one.
     fn parse(text: &str) -> Option<Self> {
         let (_, fields) = text.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();

@@ -435,7 +435,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// terminal that supports them.
 ///
 /// # Errors
-/// As [`print()`].
+/// If [`print()`] would fail.
 pub fn print_coloured(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

@@ -28,15 +28,17 @@ use crate::samples::{Measured, Samples};
 use crate::trace::Stop;
 use crate::usage::Start;
 
-/// From the announcement of a round to its beginning, so that all tasks are waiting by then: this,
-/// plus an amount for each of them.
+/// The time from the announcement of a round to its beginning, so that all tasks are waiting by then,
+/// without [`LEAD_FOR_EACH`].
 const LEAD: Duration = Duration::from_millis(2);
+/// What each task adds to [`LEAD`].
 const LEAD_FOR_EACH: Duration = Duration::from_micros(50);
 
-/// How many rounds are traced, and the most iterations and the longest time of each: their records
-/// must fit. A traced round is a closed loop.
+/// How many rounds are traced. A traced round is a closed loop.
 const TRACED_ROUNDS: usize = 8;
+/// The most iterations of a traced round: their records must fit.
 const MOST_TRACED: u64 = 1000;
+/// The longest time of a traced round.
 const TRACED_FOR: Duration = Duration::from_millis(50);
 
 /// The longest sleep, after which a thread checks whether its round is over.
@@ -104,7 +106,7 @@ pub struct Round {
     /// When it begins, on the clock of [`clock`].
     pub begin_ns: u64,
     limit: Limit,
-    /// In an open loop: operations per second.
+    /// Operations per second, in an open loop.
     pub rate: Option<u32>,
     until_ns: u64,
     ending: OnceLock<Ending>,
@@ -124,7 +126,7 @@ impl Round {
         self.ending.get().is_some() || self.bench.is_interrupted()
     }
 
-    /// In a closed loop: whether no iteration should begin after this many, which ends the round.
+    /// Whether, in a closed loop, no iteration should begin after this many, which ends the round.
     pub fn is_enough(&self, iterations: u64) -> bool {
         let Limit { fewest, most, ending, .. } = self.limit;
         let ending = if self.bench.is_interrupted() {
@@ -145,14 +147,14 @@ impl Round {
         self.ending.get_or_init(|| Ending::Error);
     }
 
-    /// In an open loop: when this operation is due, rounded down.
+    /// When this operation is due in an open loop, rounded down.
     pub fn due_ns(&self, number: u64) -> u64 {
         let rate = self.rate.map_or(1, u128::from);
         let after = u128::from(number) * 1_000_000_000 / rate;
         self.begin_ns.saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
     }
 
-    /// In an open loop: the operations of one task, in order.
+    /// The operations of one task in an open loop, in order.
     pub fn of_task(&self, task: usize) -> impl Iterator<Item = u64> + use<> {
         (task as u64..self.limit.most).step_by(self.bench.tasks())
     }
@@ -161,7 +163,7 @@ impl Round {
     /// `None` if the round ends before.
     ///
     /// # Errors
-    /// Those of `wait`.
+    /// If `wait` fails.
     #[inline]
     pub async fn wait_until<F: Future<Output = io::Result<()>>>(
         &self,
@@ -182,7 +184,7 @@ impl Round {
         }
     }
 
-    /// The same, and blocks the thread.
+    /// Waits as [`Self::wait_until`] does, and blocks the thread.
     ///
     /// # Errors
     /// The kernel's, if it does not let the thread sleep.
@@ -246,7 +248,7 @@ impl Round {
 /// The moment at which a task ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
-    /// On the clock of [`clock`].
+    /// The time on the clock of [`clock`].
     pub at_ns: u64,
     /// Whether it had to wait.
     pub waited: bool,
@@ -403,26 +405,27 @@ impl<T> Drop for Member<T> {
 /// A task's operations in an open loop.
 #[derive(Clone, Debug)]
 pub struct Lateness {
-    /// From when they were due.
+    /// The time since they were due.
     pub from_due: Samples,
-    /// From when they were called; empty if nobody calls.
+    /// The time since they were called; empty if nobody calls.
     pub from_call: Samples,
     /// How well it kept the schedule.
     pub kept: ScheduleKept,
 }
 
 impl Lateness {
-    /// None so far. The measurement has the name of the operation.
+    /// No operations so far. The measurement has the name of the operation.
     pub fn new(operation: &'static str) -> Self {
         let samples = |name| Samples::new(Measured::single(name, operation));
         let kept = ScheduleKept::default();
         Self { from_due: samples(operation), from_call: samples("from_call"), kept }
     }
 
-    /// Its memory, rounded up: two histograms of 264 KiB, which the allocator maps separately.
+    /// The memory of a task's figures, rounded up: two histograms of 264 KiB, which the allocator maps
+    /// separately.
     pub const BYTES: u64 = 544 << 10;
 
-    /// Those of all tasks.
+    /// The sum of the figures of all tasks.
     pub fn sum(operation: &'static str, tasks: impl IntoIterator<Item = Self>) -> Self {
         tasks.into_iter().fold(Self::new(operation), |mut sum, task| {
             sum.from_due.merge(&task.from_due);
@@ -433,7 +436,7 @@ impl Lateness {
         })
     }
 
-    /// Forgets them, but keeps the memory.
+    /// Forgets all operations, but keeps the memory.
     pub fn clear(&mut self) {
         self.from_due.clear();
         self.from_call.clear();

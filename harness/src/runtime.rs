@@ -33,11 +33,11 @@ where
 /// A runtime, ready for a driver, by where that runs.
 #[derive(Debug)]
 pub enum AsyncRuntime {
-    /// On one of its workers.
+    /// The driver runs on one of the workers.
     Workers(Runtime),
-    /// On the thread that waits for it.
+    /// The driver runs on the thread that waits for it.
     CurrentThread(Runtime),
-    /// There, next to tasks that never leave it.
+    /// The driver runs on the thread that waits for it, next to tasks that never leave that.
     Local(LocalRuntime),
 }
 
@@ -54,10 +54,10 @@ impl AsyncRuntime {
         Self::start_with(|builder| builder, flags, bench)
     }
 
-    /// As [`Self::start`], with the drivers that `enable` enables.
+    /// Starts a runtime as [`Self::start`] does, with the drivers that `enable` enables.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// If [`Self::start`] would fail.
     pub fn start_with(
         enable: fn(&mut Builder) -> &mut Builder,
         RuntimeFlags { runtime, workers }: RuntimeFlags,
@@ -92,7 +92,7 @@ impl AsyncRuntime {
         self.run(Box::pin(driver))
     }
 
-    /// The same for any driver, so that the runtime is compiled once.
+    /// Runs any driver as [`Self::drive`] does, so that the runtime is compiled once.
     fn run(
         &self,
         driver: Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>,

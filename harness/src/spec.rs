@@ -85,8 +85,8 @@ impl Spec {
         }
     }
 
-    /// The same on this runtime, with the kind of its tasks, their needs without I/O, and those of
-    /// its workers. On one thread `--placement spread` makes no sense.
+    /// The declaration for this runtime, with the kind of its tasks, their needs without I/O, and
+    /// the runtime's workers. On one thread `--placement spread` makes no sense.
     ///
     /// # Errors
     /// [`UsageError`] for workers of a runtime without any.

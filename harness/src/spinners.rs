@@ -20,7 +20,7 @@ use crate::process_stat::{reap, spawn};
 pub(crate) struct Spinners(Vec<Pid>);
 
 impl Spinners {
-    /// Adds one on each of `cpus`, which this process may use.
+    /// Adds a spinner on each of `cpus`, which this process may use.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
@@ -33,7 +33,7 @@ impl Spinners {
         created
     }
 
-    /// Adds this many in the normal class, on this process's CPUs, whatever its class.
+    /// Adds this many spinners in the normal class, on this process's CPUs, whatever its class.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
@@ -41,7 +41,8 @@ impl Spinners {
         (0..count).try_for_each(|_| self.add(libc::SCHED_OTHER))
     }
 
-    /// Adds one with this class, which has no priorities; it inherits its CPUs from this process.
+    /// Adds a spinner with this class, which has no priorities; it inherits its CPUs from this
+    /// process.
     fn add(&mut self, class: i32) -> anyhow::Result<()> {
         let spin = || {
             // For traces; without it, it has the program's name.
@@ -58,7 +59,7 @@ impl Spinners {
         Errno::result(set).map(drop).context("setting the class of a spinner")
     }
 
-    /// Their process ids.
+    /// The process ids of all spinners.
     pub(crate) fn processes(&self) -> Vec<u32> {
         self.0.iter().map(|spinner| spinner.as_raw().unsigned_abs()).collect()
     }

@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     /// Processes that spin next to the tasks.
     pub spinners: Spinners,
     pub interrupted: Arc<AtomicBool>,
-    /// Those of the current lap.
+    /// The marks of the current lap.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
     /// Records the marked laps, with `--trace`.
@@ -76,7 +76,7 @@ pub struct Findings {
 }
 
 impl Shared {
-    /// Without spinners, signals and `--trace`.
+    /// The state of a bench without spinners, signals and `--trace`.
     pub(crate) fn new(spec: Spec, flags: Flags, placement: Placement) -> Self {
         let units = spec.load.map(|load| load.work.work);
         let findings = Findings {

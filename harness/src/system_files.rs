@@ -18,7 +18,7 @@ const LONGEST_RECORDED: usize = 200;
 /// The kernel's files. Paths are relative to the root: `proc/self/status`.
 #[derive(Clone, Debug)]
 pub enum SystemFiles {
-    /// Those below this folder.
+    /// The files below this folder.
     Below(PathBuf),
     /// Only these contents, by path.
     Simulated(BTreeMap<String, String>),
@@ -36,7 +36,7 @@ impl SystemFiles {
         Self::Simulated(files.iter().map(file).collect())
     }
 
-    /// Whether they are those of the running system.
+    /// Whether these are the files of the running system.
     pub fn is_live(&self) -> bool {
         matches!(self, Self::Below(root) if root == Path::new("/"))
     }

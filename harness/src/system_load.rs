@@ -25,13 +25,13 @@ pub(crate) struct SystemLoad {
     children_ns: u64,
     cpu_time: Option<CpuTime>,
     steal_ns: Option<u64>,
-    /// Of this process's control groups, innermost first.
+    /// The quotas of this process's control groups, innermost first.
     quotas: Vec<Quota>,
 }
 
 impl SystemLoad {
-    /// Reads it now. `cpus` are those that the tasks may run on; `companions` are helper processes
-    /// of this one.
+    /// Reads the counters now. `cpus` are those that the tasks may run on; `companions` are helper
+    /// processes of this one.
     pub(crate) fn read(cpus: &[usize], companions: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let of_companions: u64 = companions.iter().filter_map(|pid| run_ns(*pid)).sum();
@@ -50,9 +50,9 @@ impl SystemLoad {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
-        // Of the group that was throttled longest.
-        let throttled =
-            self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.since(before)).max();
+        let quotas = self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.since(before));
+        // The group that was throttled longest counts.
+        let throttled = quotas.max();
         Interference {
             steal_ns: difference(before.steal_ns, self.steal_ns),
             wall_ns: Some(wall_ns),
@@ -121,8 +121,7 @@ struct CpuTime {
 }
 
 impl CpuTime {
-    /// That of `cpus` in the text of `/proc/stat`; `None` if one of them is
-    /// missing.
+    /// The accounts of `cpus` in the text of `/proc/stat`; `None` if one of them is missing.
     fn parse(cpus: &[usize], stat: &str) -> Option<Self> {
         let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
@@ -161,7 +160,7 @@ fn times_of(name: &str, stat: &str) -> Option<[u64; 8]> {
     times.take(8).collect::<Vec<_>>().try_into().ok()
 }
 
-/// With more threads, the scheduler's figures are not read: two files per thread take too long.
+/// The most threads whose figures are read: two files per thread take too long.
 const MOST_THREADS: usize = 10_000;
 
 /// Counts of one idle state since boot, over several CPUs.
@@ -186,7 +185,7 @@ pub struct CpuCounts {
 }
 
 impl CpuCounts {
-    /// Those of `cpus` now.
+    /// Reads the counters of `cpus` now.
     pub fn read(files: &SystemFiles, cpus: &[usize]) -> Self {
         let interrupts = files.text("proc/interrupts").unwrap_or_default();
         Self {
@@ -276,7 +275,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Those of these processes now; without figures if there are many threads.
+    /// Reads what is reported of these processes now; without figures if there are many threads.
     pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Self {
         let folders = processes.iter().map(|process| format!("proc/{process}/task"));
         let of_process = |folder: String| {

@@ -57,7 +57,7 @@ pub fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> Result<(), TaskE
 /// Waits for the end of a [spawned](crate::process_stat::spawn) child.
 ///
 /// # Errors
-/// Its error.
+/// The child's.
 pub fn outcome_of_process(child: Pid) -> Result<(), TaskError> {
     let failed = |error| Err(TaskError::Failed(error));
     match reap(child) {
@@ -86,10 +86,10 @@ pub fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Resul
 /// How a task failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// Its I/O failed.
+    /// The task's I/O failed.
     #[error("failed: {0}")]
     Failed(io::Error),
-    /// It panicked, with this message.
+    /// The task panicked, with this message.
     #[error("panicked: {0}")]
     Panicked(String),
 }
@@ -112,7 +112,7 @@ impl TaskError {
 /// The root cause among the outcomes of tasks 0, 1, ….
 ///
 /// # Errors
-/// That failure, with the task's number.
+/// The failure, with the task's number.
 pub fn root_cause(outcomes: impl IntoIterator<Item = Result<(), TaskError>>) -> anyhow::Result<()> {
     let failures = outcomes
         .into_iter()

@@ -127,7 +127,7 @@ pub fn tid() -> u32 {
 static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
 
 impl Stop {
-    /// Here and now, on the calling thread.
+    /// The stop of a task here and now, on the calling thread.
     pub fn here(task: u32) -> Self {
         Self { task: Some(task), tid: tid(), cpu: cpus::current(), at_ns: clock::now() }
     }
@@ -171,7 +171,7 @@ impl Tracer {
         Self { notes, hops: AtomicU64::new(0), crossings: AtomicU64::new(0) }
     }
 
-    /// That of this process, which records.
+    /// The tracer of this process, which records.
     pub(crate) fn of_process(tasks: usize) -> Arc<Self> {
         Arc::clone(TRACER.get_or_init(|| Arc::new(Self::new(tasks))))
     }

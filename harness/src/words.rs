@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// The name of a flag's value on the command line.
 ///
 /// # Panics
-/// For a value that clap skips.
+/// If clap skips the value.
 pub fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().expect("no value is skipped").get_name().to_owned()
 }

@@ -20,7 +20,7 @@ const FACTOR: u64 = 6_364_136_223_846_793_005;
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
 
-/// How often each is done, before and after the laps: 3 ms each.
+/// How often each amount is done, before and after the laps: 3 ms each.
 const TIMES: usize = 151;
 
 /// Does `units` of work. Compiled once, so that no program has a faster loop,
@@ -47,7 +47,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// This many units; `--work` limits them to what fits.
+    /// Work of this many units; `--work` limits them to what fits.
     pub(crate) fn new(units: u64) -> Self {
         Self { units: u32::try_from(units).expect("the flag's range") }
     }

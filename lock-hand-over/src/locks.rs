@@ -107,11 +107,11 @@ pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
 const NO_PROTOCOL: i32 = 0;
 const INHERIT: i32 = 1;
 
-/// With default attributes.
+/// A mutex with default attributes.
 pub type Normal = Pthread<{ libc::PTHREAD_MUTEX_NORMAL }, NO_PROTOCOL>;
-/// That spins briefly before it waits.
+/// A mutex that spins briefly before it waits.
 pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }, NO_PROTOCOL>;
-/// With priority inheritance.
+/// A mutex with priority inheritance.
 pub type Inherit = Pthread<{ libc::PTHREAD_MUTEX_NORMAL }, INHERIT>;
 
 // SAFETY: several threads may use a mutex; nothing else reads its bytes.

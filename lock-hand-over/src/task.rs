@@ -31,7 +31,7 @@ pub struct Shared<L> {
     begun_ns: Apart<AtomicU64>,
     /// The iterations of a closed loop.
     blocks: Mutex<Samples>,
-    /// With `--trace`: who took the lock, until its last release before another did.
+    /// Who took the lock, until its last release before another did, with `--trace`.
     holds: Mutex<Vec<[Stop; 2]>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Shared<L> {
 struct Apart<T>(T);
 
 impl<L: Lock> Shared<L> {
-    /// For the tasks of a run.
+    /// What the tasks of a run share.
     pub fn new() -> Self {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         Self {
@@ -133,7 +133,7 @@ impl<L: Lock> Shared<L> {
 pub struct Tally {
     /// Acquisitions.
     pub acquired: u64,
-    /// In an open loop.
+    /// How late they were, in an open loop.
     pub late: Option<Lateness>,
 }
 

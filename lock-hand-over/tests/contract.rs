@@ -32,7 +32,7 @@ const fn of_each(name: &'static str) -> Measurement {
     }
 }
 
-/// In an open loop.
+/// The program in an open loop.
 const WAITS: Program =
     Program { measurements: &[of_each("acquisition"), of_each("from_call")], ..PROGRAM };
 

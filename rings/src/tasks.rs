@@ -20,7 +20,7 @@ type Ends = (Sender, Receiver);
 /// Sets up rings of tasks, and measures them.
 ///
 /// # Errors
-/// Those of the runtime, pipes and tasks.
+/// If the runtime cannot be started, or a pipe or a task fails.
 pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
     runtime.drive(brigades(flags.runtime, bench.clone(), rings))

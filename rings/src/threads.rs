@@ -16,7 +16,7 @@ pub const STACK_BYTES: usize = 1 << 20;
 /// Sets up rings of threads with channels that `open` opens, and measures them.
 ///
 /// # Errors
-/// Those of channels, threads and tasks.
+/// If a channel, a thread or a task fails.
 pub fn measure<R: Source, S: Sink>(
     bench: &Bench,
     rings: usize,

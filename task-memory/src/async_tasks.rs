@@ -212,7 +212,7 @@ impl Spawner for LocalExecutor<'static> {
     }
 }
 
-/// From `futures`, without timers and I/O.
+/// The pool of `futures`, without timers and I/O.
 impl Spawner for LocalPool {
     type Pipe = ();
 

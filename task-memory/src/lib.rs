@@ -144,7 +144,7 @@ trait Population {
     /// memory. If one is refused, the ones before it stay.
     ///
     /// # Errors
-    /// Those of the other methods.
+    /// If a task is refused, or one has ended.
     fn add(&mut self, tasks: &mut u64, count: u64) -> anyhow::Result<()> {
         let created = (0..count).try_for_each(|_| {
             self.create(*tasks)?;

@@ -16,10 +16,11 @@ use harness::system_files::{kib_field, page_size};
 /// Reading this file, as root, makes the kernel add up the counts of all CPUs.
 const REFRESH: &str = "/proc/sys/vm/stat_refresh";
 
-/// Without that file: the time between two readings, the longest wait, and how
-/// much two readings may differ to count as the same.
+/// The time between two readings, without that file.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
+/// The longest wait for two readings that agree.
 const LONGEST: Duration = Duration::from_secs(3);
+/// How much two readings may differ to count as the same, in bytes.
 const SAME_BYTES: u64 = 64 << 10;
 
 /// Reads everything once the machine's counts are current, with `tasks` tasks
@@ -29,7 +30,7 @@ pub fn read(tasks: u64, family: &[u32]) -> LedgerPoint {
     at_once(tasks, family)
 }
 
-/// As [`read`], without waiting for the machine's counts.
+/// Reads everything as [`read`] does, without waiting for the machine's counts.
 pub fn at_once(tasks: u64, family: &[u32]) -> LedgerPoint {
     LedgerPoint { listed_free_bytes: listed(), ..memory::with_tasks(tasks, family) }
 }
@@ -51,8 +52,8 @@ fn settle() {
     }
 }
 
-/// From Linux 6.7 on, each refresh also takes an eighth of a CPU's unneeded
-/// free pages, until none are left.
+/// Refreshes until no unneeded free pages are left on per-CPU lists: from Linux 6.7 on, each refresh
+/// also takes an eighth of them.
 fn shrink_lists() {
     let mut last = listed();
     while fs::read(REFRESH).is_ok() {
@@ -99,7 +100,7 @@ const FIGURES: [Figure; 7] = [
     ("available on the machine", |point| point.available_bytes),
 ];
 
-/// These readings as text: one line per figure, with its rise per task if the number of tasks
+/// The text of these readings: one line per figure, with its rise per task if the number of tasks
 /// differs.
 pub fn text(points: &[LedgerPoint]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };

@@ -58,7 +58,7 @@ pub struct Threads<O> {
 }
 
 impl<O> Threads<O> {
-    /// None yet; with `--until-refused` they may grow until the kernel refuses one.
+    /// No threads yet; with `--until-refused` they may grow until the kernel refuses one.
     pub fn new(flags: &Flags, open: O) -> Self {
         let shared = Shared { touch_bytes: flags.touch, ..Shared::default() };
         let (stack_bytes, until_refused) = (flags.stack_bytes(), flags.until_refused);

@@ -131,7 +131,8 @@ fn brigade<R: Source, S: Sink>(
     })
 }
 
-/// The same with processes, each a fork of this one with only its two channels open.
+/// Sets up the brigade with processes, each a fork of this one with only its two channels open, and
+/// measures it.
 fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
     let start = |task, upstream, downstream| {
         let live = || {

@@ -85,7 +85,7 @@ pub struct Conductor<B> {
 }
 
 impl<B: Bell> Conductor<B> {
-    /// That of a run with this many sleepers to call.
+    /// The conductor of a run with this many sleepers to call.
     pub fn new(flags: &Flags, bench: &Bench, called: usize) -> Self {
         let calls = (0..called).map(|_| Arc::default()).collect();
         Self { flags: flags.clone(), bench: bench.clone(), calls }

@@ -23,14 +23,19 @@ use crate::calls::Wait;
 use crate::conductor::{Conductor, Tally, greedy, sleeper};
 use crate::{Flags, STACK_BYTES};
 
-/// Woken by the runtime's timer. The fields are one moment on its clock and on ours.
-struct Timer(Instant, u64);
+/// The wait of a sleeper that the runtime's timer wakes. The fields are one moment.
+struct Timer {
+    /// The moment on the runtime's clock.
+    now: Instant,
+    /// The moment on our clock.
+    now_ns: u64,
+}
 
 impl Wait for Timer {
     async fn wait(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
         let sleep = |until_ns: u64| {
-            let after = Duration::from_nanos(until_ns.saturating_sub(self.1));
-            sleep_until(self.0 + after).map(Ok)
+            let after = Duration::from_nanos(until_ns.saturating_sub(self.now_ns));
+            sleep_until(self.now + after).map(Ok)
         };
         round.wait_until(due_ns, sleep).await
     }
@@ -39,19 +44,19 @@ impl Wait for Timer {
 /// Measures tasks that sleep until their times.
 ///
 /// # Errors
-/// If the runtime cannot be started, and as [`measure`].
+/// If the runtime cannot be started, and those of [`measure`].
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
     let (now, now_ns) = (Instant::now(), clock::now());
     let (conductor, kind) = (Conductor::new(flags, bench, 0), flags.runtime.runtime);
     let start = move |task| outcome(spawn(kind, task));
-    runtime.drive(measure(conductor, start, live, move |_| Timer(now, now_ns)))
+    runtime.drive(measure(conductor, start, live, move |_| Timer { now, now_ns }))
 }
 
 /// Measures tasks that a thread wakes.
 ///
 /// # Errors
-/// If the runtime cannot be started, and as [`measure`].
+/// If the runtime cannot be started, and those of [`measure`].
 pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let conductor = Conductor::new(flags, bench, bench.tasks());
     let calls = conductor.calls.clone();

@@ -13,7 +13,7 @@ use crate::calls::{Bell, Futex, Wait};
 use crate::conductor::{Conductor, greedy, sleeper};
 use crate::{Flags, STACK_BYTES};
 
-/// Woken by the kernel's timer.
+/// The wait of a sleeper that the kernel's timer wakes.
 struct Timer;
 
 impl Wait for Timer {
@@ -25,7 +25,7 @@ impl Wait for Timer {
 /// Measures threads that sleep until their times.
 ///
 /// # Errors
-/// As [`measure`].
+/// If [`measure`] fails.
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     measure(&Conductor::<Futex>::new(flags, bench, 0), |_| Timer)
 }
@@ -33,7 +33,7 @@ pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// Measures threads that wait for a futex.
 ///
 /// # Errors
-/// As [`measure`].
+/// If [`measure`] fails.
 pub fn by_futex(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let conductor = Conductor::<Futex>::new(flags, bench, bench.tasks());
     measure(&conductor, |task| Arc::clone(&conductor.calls[task]))

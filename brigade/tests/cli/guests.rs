@@ -288,7 +288,7 @@ fn invocation_of(bench: &Bench, program: &str, words: &[String], flags: &[&str])
     invocation.clone()
 }
 
-/// The same of a shell script, with more about its case.
+/// The invocation of a shell script, with more about its case.
 fn invocation_of_script(script: &str, keys: &'static str) -> Value {
     let mut bench = Bench::new(&["fake"], script);
     bench.case_keys = keys;

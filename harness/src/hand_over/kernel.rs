@@ -23,8 +23,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// Opens one: the reading end and the writing end, both blocking and closed
-    /// on `exec`.
+    /// Opens a channel: the reading end and the writing end, both blocking and closed on `exec`.
     ///
     /// # Errors
     /// The kernel's, such as too many open files.
@@ -54,7 +53,7 @@ fn fill(file: &File, mut bytes: &mut [u8]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes all of `bytes`; inlined, too.
+/// Writes all of `bytes`; inlined like [`fill`].
 #[inline]
 fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
@@ -82,9 +81,9 @@ impl Sink for File {
     }
 }
 
-/// Added to an event counter with a token, whose value is in the lowest byte.
+/// What a token adds to an event counter, next to its value in the lowest byte.
 const TOKEN: u64 = 1 << 8;
-/// Added to it when the sink closes.
+/// What a sink that closes adds to an event counter.
 const END: u64 = 1 << 32;
 
 #[inline]

@@ -19,7 +19,7 @@ pub use monitor::{monitor, shared_monitor};
 
 use crate::task_kind::TaskKind;
 
-/// The tasks that a channel connects.
+/// What the tasks are that a channel connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ThreadOrProcess {
     /// Threads of one process

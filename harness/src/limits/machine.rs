@@ -104,13 +104,13 @@ impl Limit {
         }
     }
 
-    /// Its name without the folder that all control groups have in common.
+    /// The limit's name without the folder that all control groups have in common.
     pub fn short_name(&self) -> &str {
         self.name.strip_prefix(GROUPS).unwrap_or(&self.name)
     }
 
-    /// One of this value with so much in use, as far as both can be read. What is unlimited does not
-    /// depend on how much is in use.
+    /// A limit of this value with so much in use, as far as both can be read. What is unlimited does
+    /// not depend on how much is in use.
     fn read(resource: Resource, name: &str, value: Reading, in_use: Reading) -> Self {
         let is_unlimited = matches!(value, Ok(NO_LIMIT..));
         match value.and_then(|value| Ok((value, in_use?))) {

@@ -26,7 +26,7 @@ pub struct Need {
     pub per_task: Amounts,
     /// The program's fixed needs.
     fixed: Amounts,
-    /// Its other threads; their needs are in the fixed ones.
+    /// The program's other threads; their needs are in the fixed ones.
     threads: u64,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct Extras {
 }
 
 impl Need {
-    /// Tasks of this kind, with the default stack.
+    /// The needs of tasks of this kind, with the default stack.
     pub fn new(kind: Kind, tasks: u64) -> Self {
         Self::with_stack(kind, tasks, STACK_BYTES)
     }
 
-    /// Tasks of this kind; those with stacks have one of this many bytes each.
+    /// The needs of tasks of this kind; those with stacks have one of this many bytes each.
     pub fn with_stack(kind: Kind, tasks: u64, stack_bytes: u64) -> Self {
         let needs = kind.needs();
         let stack = if kind.has_sized_stack() { stack_bytes } else { 0 };
@@ -60,12 +60,12 @@ impl Need {
         Self { tasks, per_task, fixed, threads: 0 }
     }
 
-    /// One block of memory.
+    /// The need of one block of memory.
     pub fn block(bytes: u64) -> Self {
         Self { tasks: 1, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
     }
 
-    /// These needs and the ones of what the program has besides its tasks, of this kind.
+    /// Adds what the program has besides its tasks, which are of this kind.
     pub(crate) fn with_extras(self, kind: Kind, extras: Extras) -> Self {
         let heap = Amounts::heap(extras.heap_bytes);
         let thread = Amounts::thread() + Amounts::stack(STANDARD_STACK_BYTES);
@@ -77,7 +77,7 @@ impl Need {
         Self { per_task: self.per_task + heap, fixed, threads: extras.threads, ..self }
     }
 
-    /// Each task also takes this much of a resource.
+    /// Adds so much of a resource for each task.
     pub fn with_per_task(self, resource: Resource, amount: u64) -> Self {
         Self { per_task: self.per_task + Amounts::new([(resource, amount)]), ..self }
     }

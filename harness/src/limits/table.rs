@@ -27,7 +27,7 @@ const ARENAS_PER_CPU: u64 = 8;
 const MAPS_PER_ARENA: u64 = 2;
 /// Address space reserved for an arena, in bytes (`HEAP_MAX_SIZE` of glibc, on 64 bits).
 const BYTES_PER_ARENA: u64 = 64 << 20;
-/// The part of it that may be written at first: a heap's header and `M_TOP_PAD`, in whole pages.
+/// The part of an arena that may be written at first: a heap's header and `M_TOP_PAD`, in whole pages.
 const DATA_PER_ARENA: u64 = 132 << 10;
 /// Memory maps of the few blocks that the allocator maps separately.
 const MAPS_OF_LARGE_BLOCKS: u64 = 8;
@@ -51,17 +51,17 @@ impl Amounts {
         self.0[resource as usize]
     }
 
-    /// Whether it is that of a thread: a process has its own maps.
+    /// Whether these are the needs of a thread: a process has its own maps.
     pub(super) fn is_thread(self) -> bool {
         self.amount(Threads) > 0 && self.amount(Maps) > 0
     }
 
-    /// This many of them.
+    /// This many times these amounts.
     pub(super) fn times(self, count: u64) -> Self {
         Self(self.0.map(|amount| amount.saturating_mul(count)))
     }
 
-    /// The same with its files in an epoll instance.
+    /// These amounts, with the files in an epoll instance.
     fn watched(self) -> Self {
         self + Self::new([(EpollWatches, self.amount(Files))])
     }

@@ -25,7 +25,7 @@ fn read_ns() -> f64 {
     (clock::now() - begun) as f64 / PER_BLOCK as f64
 }
 
-/// From one empty lap to the next, and the duration that the median lap reports.
+/// The time from one empty lap to the next, and the duration that the median lap reports.
 fn lap_ns() -> anyhow::Result<[f64; 2]> {
     let bench = Bench::standalone(1, PER_BLOCK, 0, None)?;
     let begun = clock::now();

@@ -29,7 +29,7 @@ pub struct Build {
 pub static DEFAULT: LazyLock<Build> =
     LazyLock::new(|| Build::new(&["-p", "brigade", "-p", "proof"], &[]));
 
-/// With one codegen unit per crate: only the programs that have opponents.
+/// The programs that have opponents, with one codegen unit per crate.
 pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
     let packages = ["async-mem-brigade", "coroutine-brigade"].map(|name| format!("brigade-{name}"));
     let flags = ["-p", &packages[0], "-p", &packages[1], "-p", "proof"];
@@ -87,8 +87,8 @@ pub fn hop_ns(record: &Record) -> f64 {
     record.principal().expect("a measurement").ns_per_operation
 }
 
-/// In a new thread, so that what `body` changes about its thread ends with it. Child processes
-/// inherit it.
+/// Calls `body` in a new thread, so that what it changes about its thread ends with it. Child
+/// processes inherit it.
 pub fn in_a_thread<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(body).join().expect("no panic"))
 }

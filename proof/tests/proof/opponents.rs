@@ -35,7 +35,7 @@ fn compare(
     compare_runs(our_run, || opponent_ns(invocation(theirs, their_words).and(&[SECONDS])), bounds)
 }
 
-/// As [`compare`], of two functions that each run a process and return its figure.
+/// Compares as [`compare`] does, with two functions that each run a process and return its figure.
 fn compare_runs(ours: impl Fn() -> f64, theirs: impl Fn() -> f64, bounds: [f64; 2]) -> Outcome {
     let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(|_| (ours(), theirs())).collect();
     let ratio = |pairs: &[(f64, f64)]| {
