@@ -72,7 +72,8 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let (kind, held) = (flags.runtime.runtime, flags.future_bytes);
+    let kind = flags.runtime.runtime;
+    let held = flags.future_bytes;
     ensure!(
         held == 0 || RuntimeKind::OF_TOKIO.contains(&kind),
         UsageError(format!("--future-bytes {held}: choose a runtime of tokio"))

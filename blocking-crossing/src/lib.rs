@@ -93,7 +93,8 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Starts the callers, and measures their calls.
 async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> anyhow::Result<()> {
-    let (callers, here) = (bench.tasks(), Arc::new(AtomicU64::new(0)));
+    let callers = bench.tasks();
+    let here = Arc::new(AtomicU64::new(0));
     let (done, mut all_done) = mpsc::channel(callers);
     let mut starts = Vec::with_capacity(callers);
     let mut tasks = Vec::with_capacity(callers);

@@ -133,7 +133,8 @@ impl Running {
 
     /// Waits until `condition` holds for its process id.
     pub fn wait_until(&mut self, what: &str, condition: impl Fn(i32) -> bool) {
-        let (pid, line) = (self.pid(), self.line.clone());
+        let pid = self.pid();
+        let line = self.line.clone();
         eventually(what, || {
             let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("own child"));
             assert!(ended.is_none(), "{line}: ended before {what}: {ended:?}");
@@ -143,7 +144,8 @@ impl Running {
 
     /// Waits for its end.
     pub fn end(mut self) -> Run {
-        let (pid, line) = (self.pid(), std::mem::take(&mut self.line));
+        let pid = self.pid();
+        let line = std::mem::take(&mut self.line);
         let child = self.child.take().expect("it has not ended");
         let (ended, end) = mpsc::channel::<()>();
         let watch = thread::spawn(move || {

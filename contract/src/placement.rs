@@ -14,7 +14,8 @@ fn crossings(record: &Record) -> Option<f64> {
 pub fn the_placement_is_obeyed(program: &Program) {
     let allowed = cpus::allowed().expect("the CPUs of this process");
     let last = *allowed.last().expect("a CPU");
-    let (one, backwards) = (last.to_string(), format!("{last},{}", allowed[0]));
+    let one = last.to_string();
+    let backwards = format!("{last},{}", allowed[0]);
     let with = |flags: &[&str]| program.short().and(flags).record();
     assert_eq!(with(&[]).affinity, allowed);
     assert_eq!(program.short().on_cpus(&[last]).record().affinity, [last]);

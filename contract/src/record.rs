@@ -52,7 +52,8 @@ fn check_figures(found: &RecordedMeasurement, tasks: f64) {
     assert_eq!(percentiles, [found.p50_ns, found.p90_ns, found.p99_ns, found.p999_ns]);
     assert!(histogram.equivalent(histogram.max(), found.max_ns), "{}", found.name);
     assert!(histogram.equivalent(histogram.min(), found.min_ns), "{}", found.name);
-    let (least, most) = (found.min_ns as f64, found.max_ns as f64);
+    let least = found.min_ns as f64;
+    let most = found.max_ns as f64;
     assert!((least..=most).contains(&found.mean_ns));
     assert_eq!(found.stddev_ns.is_some(), found.count > 1, "{}", found.name);
     assert!(found.stddev_ns.is_none_or(|stddev| (0.0..=most - least).contains(&stddev)));

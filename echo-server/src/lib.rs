@@ -266,7 +266,8 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         work: flags.work.work(),
         waited: place(AtomicU64::new(0), ThreadOrProcess::Process).context("sharing memory")?,
     };
-    let (bytes, waited) = (server.bytes, server.waited);
+    let bytes = server.bytes;
+    let waited = server.waited;
     cpus::confine(of_server).context("placing the server")?;
     // In both cases this process's copies of the server's descriptors are closed.
     let child = match &flags.server {
@@ -311,7 +312,8 @@ fn execute(line: &str, server: Server, flags: &Flags) -> io::Result<Pid> {
     let mut words = shlex::split(&line).unwrap_or_default().into_iter();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).stdin(server.listener).stdout(io::stderr());
-    let (parent, announced) = (getpid(), server.announced);
+    let parent = getpid();
+    let announced = server.announced;
     let prepare = move || {
         die_with(parent)?;
         // An interruption of the group is for the load only.
@@ -357,8 +359,11 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
     clock::be_punctual();
     let (_, busy) = flags.use_of(bench.tasks() as u32)?;
     for round in bench.rounds(flags.rate) {
-        let (used, begun_ns, waited) = (Counters::own(), clock::now(), waits.load(Relaxed));
-        (load.looks, load.empty_looks) = (0, 0);
+        let used = Counters::own();
+        let begun_ns = clock::now();
+        let waited = waits.load(Relaxed);
+        load.looks = 0;
+        load.empty_looks = 0;
         let (mut samples, kept) = match flags.rate {
             None => (vec![load.closed(&round, busy)?], None),
             Some(_) => {
@@ -366,7 +371,8 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
                 (vec![from_due, from_call], Some(kept))
             }
         };
-        (load.used, load.wall_ns) = (Counters::own().since(used), clock::now() - begun_ns);
+        load.used = Counters::own().since(used);
+        load.wall_ns = clock::now() - begun_ns;
         let waited = waits.load(Relaxed) - waited;
         round.end();
         // The server has sent nothing that was not asked for.
@@ -382,7 +388,8 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
     let Some(both) = bench.used().filter(|_| requests > 0) else { return Vec::new() };
     let server = both.since(load.used);
     let cpu_ns = |used: Counters| used.user_ns + used.system_ns;
-    let (wall, number) = (load.wall_ns as f64, requests as f64);
+    let wall = load.wall_ns as f64;
+    let number = requests as f64;
     let empty_polls = load.empty_looks as f64 / load.looks as f64;
     let is_closed = flags.rate.is_none();
     let is_limit = load.polls && is_closed && empty_polls >= WAITED;

@@ -141,8 +141,13 @@ impl Load {
         let data = EventData::new_u64(number as u64);
         epoll::add(&self.epoll, &socket, data, EventFlags::IN | EventFlags::ET)
             .map_err(|error| to_create(format_args!("connection {number}"))(error.into()))?;
-        let (socket, due_ns, sent_ns) = (socket.into(), 0, 0);
-        self.connections.push(Connection { socket, request: 0, received: 0, due_ns, sent_ns });
+        self.connections.push(Connection {
+            socket: socket.into(),
+            request: 0,
+            received: 0,
+            due_ns: 0,
+            sent_ns: 0,
+        });
         self.set_up(number)
     }
 
@@ -165,7 +170,8 @@ impl Load {
     pub fn closed(&mut self, round: &Round, busy: usize) -> anyhow::Result<Samples> {
         let measured = Measured::single("iteration", "request");
         let mut iterations = Samples::new(Measured { operations: REQUESTS, ..measured });
-        let (mut sent, mut done) = (0, 0);
+        let mut sent = 0;
+        let mut done = 0;
         let mut begun_ns = clock::now();
         loop {
             while sent - done < busy as u64
@@ -194,7 +200,8 @@ impl Load {
     /// Sends each request when it is due, or as soon as a connection is idle.
     pub fn open(&mut self, round: &Round) -> anyhow::Result<Lateness> {
         let mut late = Lateness::new("request");
-        let (mut sent, all) = (0, self.idle.len());
+        let mut sent = 0;
+        let all = self.idle.len();
         loop {
             let mut now_ns = clock::now();
             let mut is_first = true;

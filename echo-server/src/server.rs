@@ -125,7 +125,8 @@ impl Server {
 
     /// One thread that knows the order of requests, and waits only for one that is not there yet.
     fn one(&self) -> io::Result<()> {
-        let (connections, mut message) = (self.start(Ok)?, vec![0; self.bytes]);
+        let connections = self.start(Ok)?;
+        let mut message = vec![0; self.bytes];
         let set_up = 0..connections.len();
         for next in set_up.chain(self.order.iter().copied().cycle()) {
             if !self.echo(&connections[next], &mut message)? {
@@ -190,7 +191,8 @@ fn run_loop(
     watch: &OwnedFd,
     mut serve: impl FnMut(usize, EventFlags) -> io::Result<bool>,
 ) -> io::Result<()> {
-    let (mut events, mut left) = (Vec::with_capacity(MOST_EVENTS), server.connections);
+    let mut events = Vec::with_capacity(MOST_EVENTS);
+    let mut left = server.connections;
     while left > 0 {
         server.waits();
         retry_on_intr(|| epoll::wait(watch, spare_capacity(&mut events), None))?;
@@ -203,7 +205,8 @@ fn run_loop(
 
 /// A loop of epoll, level-triggered. The rest of a message that has begun to arrive is waited for.
 fn epoll(server: &Server) -> io::Result<()> {
-    let (connections, mut message) = (server.start(Ok)?, vec![0; server.bytes]);
+    let connections = server.start(Ok)?;
+    let mut message = vec![0; server.bytes];
     let watch = watch(&connections, EventFlags::IN)?;
     run_loop(server, &watch, |number, _| {
         let goes_on = server.echo(&connections[number], &mut message)?;

@@ -47,8 +47,15 @@ impl Silence {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         let every = Itimerspec { it_interval: second, it_value: second };
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &every).context("timerfd_settime")?;
-        let (bench, used_ns) = (bench.clone(), None);
-        Ok(Self { bench, timer, server, passed: 0, used_ns, idle: 0, has_given_up: false })
+        Ok(Self {
+            bench: bench.clone(),
+            timer,
+            server,
+            passed: 0,
+            used_ns: None,
+            idle: 0,
+            has_given_up: false,
+        })
     }
 
     /// Whether the run has been interrupted.
@@ -67,7 +74,8 @@ impl Silence {
         let is_silent = passed == self.passed;
         self.passed = passed;
         let Some(waiting) = waiting.filter(|_| is_silent) else {
-            (self.used_ns, self.idle) = (None, 0);
+            self.used_ns = None;
+            self.idle = 0;
             return Ok(());
         };
         self.has_given_up = self.is_interrupted();
@@ -92,7 +100,8 @@ fn cpu_ns(used: Counters) -> u64 {
 
 /// Whether no thread of a process runs, waits for a CPU, or is stopped.
 fn is_asleep(pid: u32) -> bool {
-    let (files, folder) = (SystemFiles::live(), format!("proc/{pid}/task"));
+    let files = SystemFiles::live();
+    let folder = format!("proc/{pid}/task");
     let threads = files.names(&folder).into_iter();
     let mut stats = threads.filter_map(|tid| ProcessStat::read(&files, &format!("{folder}/{tid}")));
     stats.all(|stat| matches!(stat.state, 'S' | 'I' | 'Z' | 'X'))

@@ -72,7 +72,8 @@ pub fn compio(server: &'static Server) -> io::Result<()> {
                 }
                 server.serve(&received);
                 let BufResult(sent, back) = connection.write_all(received).await;
-                (message, _) = (back, sent?);
+                sent?;
+                message = back;
             }
         }))
     };

@@ -77,7 +77,8 @@ fn a_thread_switches_once_a_request_and_a_loop_less() {
         serving.server_switches_per_request.expect("the kernel counts them")
     };
     // Threads that others preempt switch more often.
-    let (thread, epoll) = (switches("thread"), switches("epoll"));
+    let thread = switches("thread");
+    let epoll = switches("epoll");
     assert!(thread >= 0.95 && epoll < thread * 0.9, "{thread} and {epoll}");
 }
 

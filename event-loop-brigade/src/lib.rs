@@ -126,7 +126,8 @@ type Pair = (File, File);
 /// Sends the token round, lap after lap.
 fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> anyhow::Result<()> {
     let driver = bench.driver_station();
-    let (mut laps, calls_before) = (0, channels.system_calls());
+    let mut laps = 0;
+    let calls_before = channels.system_calls();
     for lap in bench.laps(&[Measured::hops(stations.len())]) {
         let token = lap.token();
         driver.visit(token);

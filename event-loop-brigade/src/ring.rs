@@ -47,7 +47,8 @@ impl Ring {
         // The kernel may still write to them after the ring has been closed, so they are never
         // freed.
         let bytes = || -> &'static [Cell<u8>] { vec![Cell::new(0); pairs.len()].leak() };
-        let (received, sent) = (bytes(), bytes());
+        let received = bytes();
+        let sent = bytes();
         let mut ring = Self { ring, kind, pairs, received, sent, quietly, system_calls: 0 };
         for channel in 0..ring.pairs.len() {
             ring.ask_for_read(channel)?;

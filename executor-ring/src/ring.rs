@@ -60,7 +60,8 @@ pub struct Counts {
 impl Counts {
     /// Fails if they are not those of a ring of this many nodes. Every task that ended was spawned.
     fn verify(&self, nodes: usize) -> anyhow::Result<()> {
-        let (home, hops) = (nodes as u64, (nodes * nodes) as u64);
+        let home = nodes as u64;
+        let hops = home * home;
         let counted = [&self.hops, &self.home, &self.ended].map(|count| count.load(Relaxed));
         let expected = [hops, home, hops + home];
         ensure!(counted == expected, "{self:?}: {nodes} nodes make {expected:?}");

@@ -159,12 +159,14 @@ fn measure<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 }
 
 fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let (mut crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
+    let mut crew = Crew::default();
+    let shared = Arc::new(Shared::<L>::new());
     thread::scope(|scope| {
         // Any failure here drops the crew, which ends all tasks.
         let mut tasks = Vec::with_capacity(bench.tasks());
         for number in bench.tasks_to_create() {
-            let (member, task) = (crew.member(), Task::new(number, flags, &shared));
+            let member = crew.member();
+            let task = Task::new(number, flags, &shared);
             let body = move || {
                 bench.placement().pin(number + 1)?;
                 clock::be_punctual();
@@ -178,7 +180,8 @@ fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 }
 
 async fn among_async_tasks<L: Lock>(flags: Flags, bench: Bench) -> anyhow::Result<()> {
-    let (mut crew, shared) = (Crew::default(), Arc::new(Shared::<L>::new()));
+    let mut crew = Crew::default();
+    let shared = Arc::new(Shared::<L>::new());
     let task = |number| Task::new(number, &flags, &shared).live(crew.member());
     let start = |number| spawn(flags.runtime.runtime, task(number));
     let tasks: Vec<_> = bench.tasks_to_create().map(start).collect();

@@ -119,7 +119,8 @@ impl<L: Lock> Shared<L> {
 
     /// Notes that a task, which holds the lock, has taken it or will now release it.
     fn note_holder(&self, round: &Round, task: usize) {
-        let (now, mut holds) = (Stop::here(task as u32), self.holds.lock());
+        let now = Stop::here(task as u32);
+        let mut holds = self.holds.lock();
         match holds.last_mut() {
             Some(hold) if hold[0].task == now.task => hold[1] = Stop { task: None, ..now },
             _ => holds.push([now, Stop { task: None, ..now }]),
@@ -158,8 +159,15 @@ impl<L: Lock> Task<L> {
     pub fn new(number: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
         let Flags { inside, outside, hold_fault, .. } = *flags;
         let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
-        let (page, none, shared) = (hold_fault.then(Page::new), black_box(0), Arc::clone(shared));
-        Self { number, is_thread, inside, outside, page, none, shared }
+        Self {
+            number,
+            is_thread,
+            inside,
+            outside,
+            page: hold_fault.then(Page::new),
+            none: black_box(0),
+            shared: Arc::clone(shared),
+        }
     }
 
     /// The task's main function, until the run is over.
@@ -211,7 +219,8 @@ impl<L: Lock> Task<L> {
 
     /// An open loop.
     async fn keep_pace(&self, round: &Round) -> io::Result<Tally> {
-        let (mut acquired, mut computed) = (0, 0);
+        let mut acquired = 0;
+        let mut computed = 0;
         let mut late = Lateness::new("acquisition");
         for number in round.of_task(self.number) {
             let due_ns = round.due_ns(number);

@@ -99,7 +99,8 @@ fn turns_are_the_shares_of_the_tasks() {
     let record = measured("std", "threads", &["--tasks=4", "--iters=200", "--inside=100"]);
     let [iteration, turn] = &record.measurements[..] else { panic!("two") };
     let share = |turn_ns: u64| iteration.ns_per_operation / turn_ns as f64;
-    let (lucky, unlucky) = (share(turn.min_ns), share(turn.max_ns));
+    let lucky = share(turn.min_ns);
+    let unlucky = share(turn.max_ns);
     assert!(lucky >= 0.249 && unlucky <= 0.251 && lucky <= 1.001, "{lucky}, {unlucky}");
 }
 

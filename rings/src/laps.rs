@@ -27,7 +27,8 @@ struct Drawn {
 
 impl Pool {
     pub fn new(round: Arc<Round>, bench: &Bench, rings: usize) -> Self {
-        let (hops, rings) = ((bench.tasks() / rings) as u64 + 1, rings as u64);
+        let hops = (bench.tasks() / rings) as u64 + 1;
+        let rings = rings as u64;
         let of_ring = Measured { operations: hops, ..Measured::single("ring", "hop") };
         let of_all = Measured { operations: rings * hops, ..Measured::hops(0) };
         let laps = Drawn {

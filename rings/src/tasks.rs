@@ -27,7 +27,8 @@ pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Resu
 }
 
 async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Result<()> {
-    let (mut ends, mut tasks) = (Vec::with_capacity(rings), Vec::with_capacity(bench.tasks()));
+    let mut ends = Vec::with_capacity(rings);
+    let mut tasks = Vec::with_capacity(bench.tasks());
     {
         let mut creation = bench.tasks_to_create();
         for _ in 0..rings {

@@ -109,7 +109,8 @@ impl Flags {
     /// [`UsageError`], with the flag.
     pub fn check(&self) -> Result<(), UsageError> {
         let Self { kind, waiting, touch, stack_size, .. } = *self;
-        let (named, stack_bytes) = (name(&kind), self.stack_bytes());
+        let named = name(&kind);
+        let stack_bytes = self.stack_bytes();
         let waits = waiting.map(|waiting| name(&waiting)).unwrap_or_default();
         let most = match self.needs_of_each() {
             Kind::Process => PROCESS_STACK_BYTES,

@@ -38,7 +38,8 @@ pub fn open(flags: &Flags) -> anyhow::Result<Box<dyn Population>> {
         Subject::Compio => Box::new(Tasks::new(Compio::new().context(STARTING)?, flags)),
         Subject::LocalPool => Box::new(Tasks::new(LocalPool::new(), flags)),
         Subject::Coroutine => {
-            let (stack_bytes, touch_bytes) = (flags.stack_bytes(), flags.touch);
+            let stack_bytes = flags.stack_bytes();
+            let touch_bytes = flags.touch;
             kept("stack", move || coroutine(stack_bytes, touch_bytes))
         }
         Subject::Process => Box::new(Processes::new(flags.touch)?),

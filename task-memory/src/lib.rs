@@ -86,7 +86,8 @@ fn sweep(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         ))
     );
     limits::require(&flags.need(to))?;
-    let (mut population, mut tasks) = (kinds::open(flags)?, 0);
+    let mut population = kinds::open(flags)?;
+    let mut tasks = 0;
     population.add(&mut tasks, from)?;
     bench.findings().ledger.push(reading::read(tasks, &population.processes()));
     let create = Measured { operations: step, ..Measured::single("create", "task creation") };
@@ -109,7 +110,9 @@ fn until_refused(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let missing = "--until-refused: give the most tasks with --tasks";
     ensure!(most > 0, UsageError(missing.into()));
     raise_soft_file_limit();
-    let (mut population, mut tasks, mut refused) = (kinds::open(flags)?, 0, None);
+    let mut population = kinds::open(flags)?;
+    let mut tasks = 0;
+    let mut refused = None;
     for lap in bench.cold_lap(Measured::single("populate", "population")) {
         while tasks < most && refused.is_none() && !bench.is_interrupted() {
             if let Err(error) = population.add(&mut tasks, 1) {

@@ -26,7 +26,8 @@ pub struct Processes {
 
 impl Processes {
     pub fn new(touch_bytes: usize) -> anyhow::Result<Self> {
-        let (reports, gate) = (open()?, open()?);
+        let reports = open()?;
+        let gate = open()?;
         Ok(Self { touch_bytes, children: Vec::new(), reports, waiting: 0, gate })
     }
 

@@ -106,7 +106,8 @@ pub fn text(points: &[LedgerPoint]) -> String {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
     let added = last.tasks.saturating_sub(first.tasks);
     let line = |(name, figure): &Figure| {
-        let (from, to) = (figure(first)?, figure(last)?);
+        let from = figure(first)?;
+        let to = figure(last)?;
         let rise = (to as f64 - from as f64) / added as f64;
         let rise = if added > 0 { format!(", {rise:+.0} bytes per task") } else { String::new() };
         Some(format!("{name}: {} KiB to {} KiB{rise}\n", from >> 10, to >> 10))

@@ -61,7 +61,8 @@ impl<O> Threads<O> {
     /// No threads yet; with `--until-refused` they may grow until the kernel refuses one.
     pub fn new(flags: &Flags, open: O) -> Self {
         let shared = Shared { touch_bytes: flags.touch, ..Shared::default() };
-        let (stack_bytes, until_refused) = (flags.stack_bytes(), flags.until_refused);
+        let stack_bytes = flags.stack_bytes();
+        let until_refused = flags.until_refused;
         Self { open, shared: shared.into(), threads: Vec::new(), stack_bytes, until_refused }
     }
 }

@@ -57,11 +57,13 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
     let per_task = Need::new(kind, 1).per_task;
     let needs = |resource| per_task.amount(resource);
     let arenas = if needs(Resource::Threads) > 0 { limits::arenas() } else { 0 };
-    let (few, many) = (few.max(arenas), many + arenas.saturating_sub(few));
+    let many = many + arenas.saturating_sub(few);
+    let few = few.max(arenas);
     if !fits_here(kind, many) {
         return;
     }
-    let (before, after) = (resources(kind, few), resources(kind, many));
+    let before = resources(kind, few);
+    let after = resources(kind, many);
     let slope = |figure: usize| (after[figure] - before[figure]) / (many - few) as f64;
     let [files, threads, maps, mapped, resident, charged] = [0, 1, 2, 3, 4, 5].map(slope);
     let of_start = 2.5 / (many - few) as f64;

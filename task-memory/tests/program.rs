@@ -27,7 +27,8 @@ contract::keeps! { PROGRAM;
 /// How many bytes a figure of this process rose in a sweep per added task.
 fn rise(program: &Program, flags: &[&str], figure: fn(&LedgerPoint) -> Option<u64>) -> f64 {
     let points = program.record(flags).ledger.expect("a ledger");
-    let (first, last) = (points.first().expect("a point"), points.last().expect("a point"));
+    let first = points.first().expect("a point");
+    let last = points.last().expect("a point");
     let rise = figure(last).expect("a figure") as f64 - figure(first).expect("a figure") as f64;
     rise / (last.tasks - first.tasks) as f64
 }
@@ -72,7 +73,8 @@ fn check_touched(program: &Program, kind: &str, figure: fn(&LedgerPoint) -> Opti
         let flags = ["--kind", kind, "--from=20", "--to=100", "--steps=2", "--touch", bytes];
         rise(program, &flags, figure)
     };
-    let (idle, touched) = (touching("0"), touching("400KiB"));
+    let idle = touching("0");
+    let touched = touching("400KiB");
     assert!((touched - idle - TOUCHED).abs() < TOUCHED * 0.1, "{kind}: {idle}, {touched}");
 }
 

@@ -25,7 +25,8 @@ fn drive(
     bench: &Bench,
     (source, sink): &mut Side<impl Source, impl Sink>,
 ) -> anyhow::Result<()> {
-    let (round_trips, work) = (flags.batch(), flags.work.work());
+    let round_trips = flags.batch();
+    let work = flags.work.work();
     for lap in bench.laps(&[Measured::per_task("iteration", "switch", 2 * round_trips)]) {
         for _ in 0..round_trips {
             work.perform();
@@ -85,7 +86,8 @@ pub fn measure_alone<R: Source, S: Sink>(
     channel: io::Result<(R, S)>,
 ) -> anyhow::Result<()> {
     let (mut source, mut sink) = channel.context("opening the channel")?;
-    let (passes, work) = (flags.batch(), flags.work.work());
+    let passes = flags.batch();
+    let work = flags.work.work();
     let operations = passes as u64;
     let measured = Measured { operations, ..Measured::single("self", "write and read") };
     for lap in bench.laps(&[measured]) {

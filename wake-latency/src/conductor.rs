@@ -128,7 +128,8 @@ impl<B: Bell> Conductor<B> {
     /// the waker waited.
     fn report(&self, round: &Round, tallies: Vec<Tally>) -> anyhow::Result<()> {
         let sum = Lateness::sum("wake-up", tallies.into_iter().flatten());
-        let (wake_ups, ScheduleKept { missed, called_late }) = (sum.from_due.count(), sum.kept);
+        let wake_ups = sum.from_due.count();
+        let ScheduleKept { missed, called_late } = sum.kept;
         if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
             let waits = wake_ups.saturating_sub(missed)
                 + called_late.map_or(0, |late| wake_ups.saturating_sub(late));

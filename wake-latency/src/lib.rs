@@ -112,7 +112,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let waker = u32::from(flags.source != Source::Timer);
     let others = waker + if is_thread { flags.greedy } else { 1 };
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
-    let (threads, heap_bytes) = (spec.threads + u64::from(others), Lateness::BYTES + calls::BYTES);
+    let threads = spec.threads + u64::from(others);
+    let heap_bytes = Lateness::BYTES + calls::BYTES;
     Ok(Spec { threads, spread: true, heap_bytes, hogs: flags.hogs, ..spec })
 }
 

@@ -47,8 +47,10 @@ impl Wait for Timer {
 /// If the runtime cannot be started, and those of [`measure`].
 pub fn by_timer(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let runtime = AsyncRuntime::start_with(Builder::enable_time, flags.runtime, bench)?;
-    let (now, now_ns) = (Instant::now(), clock::now());
-    let (conductor, kind) = (Conductor::new(flags, bench, 0), flags.runtime.runtime);
+    let now = Instant::now();
+    let now_ns = clock::now();
+    let conductor = Conductor::new(flags, bench, 0);
+    let kind = flags.runtime.runtime;
     let start = move |task| outcome(spawn(kind, task));
     runtime.drive(measure(conductor, start, live, move |_| Timer { now, now_ns }))
 }
@@ -103,7 +105,8 @@ where
     T: Future<Output = io::Result<()>> + Send + 'static,
     J: Future<Output = Result<(), TaskError>>,
 {
-    let (flags, bench) = (conductor.flags.clone(), conductor.bench.clone());
+    let flags = conductor.flags.clone();
+    let bench = conductor.bench.clone();
     let crew = Crew::default();
     let sleeper = |task| start(live(Role::Sleeper(task, crew.member(), wait(task))));
     let mut tasks: Vec<_> = bench.tasks_to_create().map(sleeper).collect();

@@ -52,7 +52,8 @@ fn measure<W: Wait>(
         let crew = Crew::default();
         let mut threads = Vec::with_capacity(bench.tasks());
         for task in bench.tasks_to_create() {
-            let (member, wait) = (crew.member(), wait(task));
+            let member = crew.member();
+            let wait = wait(task);
             let body = move || {
                 bench.placement().pin(task + 1)?;
                 block_on(sleeper(task, member, wait))

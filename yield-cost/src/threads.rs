@@ -22,7 +22,8 @@ pub fn sched_yield(bench: &Bench, units: u64) -> anyhow::Result<()> {
 
 /// Measures cycles of threads of which one at a time owns the event.
 pub fn thread_event(bench: &Bench, units: u64) -> anyhow::Result<()> {
-    let (turns, event) = (&Turns::default(), &AutoResetEvent::default());
+    let turns = &Turns::default();
+    let event = &AutoResetEvent::default();
     measure(bench, units, turns, Some(event), || event.set_and_wait(turns))
 }
 

@@ -134,7 +134,8 @@ pub fn shown(what: &str, mut experiment: impl FnMut() -> Outcome) {
     // Built outside, since it takes minutes.
     LazyLock::force(&DEFAULT);
     let _machine = machine::alone();
-    let (mut failed, mut last) = (None, String::new());
+    let mut failed = None;
+    let mut last = String::new();
     for _ in 0..ATTEMPTS {
         match experiment() {
             Outcome::Holds(figures) => return println!("{what}: {figures}"),
@@ -153,7 +154,9 @@ pub fn shown(what: &str, mut experiment: impl FnMut() -> Outcome) {
 /// Whether the machine was too busy for means, decided without the laps: by the CPU time of others
 /// over all processes, and by the units of work between the laps.
 pub fn is_busy<'r>(records: impl IntoIterator<Item = &'r Record>) -> bool {
-    let (mut others, mut all, mut excesses) = (0.0, 0.0, Vec::new());
+    let mut others = 0.0;
+    let mut all = 0.0;
+    let mut excesses = Vec::new();
     for record in records {
         let found = &record.interference;
         if let Some((others_ns, wall_ns)) = found.others_cpu_ns.zip(found.wall_ns) {

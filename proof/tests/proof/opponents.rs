@@ -81,8 +81,8 @@ fn a_server_takes_as_long_as_in_c() {
         record.measurement("cpu").expect("both on one CPU").ns_per_operation
     };
     let compared = || {
-        let (ours, theirs) = (["--kind", "epoll"], ["--server", theirs.path]);
-        compare_runs(|| request_ns(ours), || request_ns(theirs), [0.97, 1.03])
+        let ours = || request_ns(["--kind", "epoll"]);
+        compare_runs(ours, || request_ns(["--server", theirs.path]), [0.97, 1.03])
     };
     shown("a server of epoll / in C", compared);
 }
@@ -117,7 +117,8 @@ fn tasks_take_as_long_as_in_a_bare_loop() {
                 "default" => (build.binary("brigade"), format!("{ours} --tasks 500")),
                 _ => (build.binary(ours), "--tasks 500".to_owned()),
             };
-            let (bare, their_words) = (build.binary("bare"), format!("{theirs} 500"));
+            let bare = build.binary("bare");
+            let their_words = format!("{theirs} 500");
             let experiment = || compare(&program, &words, &bare, &their_words, bounds);
             shown(&format!("{ours} / bare {theirs}, {profile}"), experiment);
         }

@@ -84,7 +84,8 @@ fn filter() -> bool {
     let all = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the kernel copies the program, whose length is correct, before this returns.
     let install = || unsafe {
-        let (mode, flags) = (SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW);
+        let mode = SECCOMP_SET_MODE_FILTER;
+        let flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
         libc::syscall(libc::SYS_seccomp, mode, flags as c_ulong, &raw const all)
     };
     prctl::set_no_new_privs().is_ok() && install() == 0
@@ -175,7 +176,8 @@ fn a_disturbance_is_seen() {
             let [others, all] = times.fold([0.0; 2], |sum, ns| [sum[0] + ns[0], sum[1] + ns[1]]);
             others / all
         };
-        let (disturbed, alone) = (next_to_hog(share), share());
+        let disturbed = next_to_hog(share);
+        let alone = share();
         let figures = format!("{disturbed:.3} next to a hog of 0.1, {alone:.3} alone");
         // Other processes may really have used it.
         let holds = (0.05..0.2).contains(&(disturbed - alone));

@@ -36,7 +36,8 @@ const PROGRAMS: [&str; 7] = [
 fn slope(points: &[(f64, f64)]) -> f64 {
     let mean =
         |axis: fn(&(f64, f64)) -> f64| points.iter().map(axis).sum::<f64>() / points.len() as f64;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let x = mean(|point| point.0);
+    let y = mean(|point| point.1);
     let products = points.iter().map(|point| (point.0 - x) * (point.1 - y));
     products.sum::<f64>() / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
 }
@@ -48,7 +49,8 @@ fn slope_of(round: &[Record]) -> f64 {
     let fastest = |ns: f64, record: &Record| ns.min(work(record).ns_per_unit.expect("a unit"));
     let fastest = round.iter().fold(f64::INFINITY, fastest);
     let point = |record: &Record| {
-        let (units, laps) = (work(record).units as f64, record.principal().expect("laps"));
+        let units = work(record).units as f64;
+        let laps = record.principal().expect("laps");
         match work(record).mean_ns_per_unit {
             Some(unit_ns) => (units * unit_ns, hop_ns(record)),
             None => (units * fastest, laps.min_ns as f64 / laps.operations as f64),
