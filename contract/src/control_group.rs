@@ -33,14 +33,13 @@ impl ControlGroup {
     pub fn with_most_memory(bytes: u64) -> Result<Self, String> {
         let group = Self::create("memory")?;
         let set = |file: &str, bytes: u64| fs::write(group.outer.join(file), bytes.to_string());
-        // Of version 2, or else of version 1, where swap counts together with memory.
-        let limited = set("memory.max", bytes).map(|()| _ = set("memory.swap.max", 0));
-        let limited = limited.or_else(|_| {
-            set("memory.limit_in_bytes", bytes)?;
-            _ = set("memory.memsw.limit_in_bytes", bytes);
-            Ok::<(), std::io::Error>(())
-        });
-        limited.map_err(|error| error.to_string())?;
+        if set("memory.max", bytes).is_ok() {
+            let _ = set("memory.swap.max", 0);
+        } else {
+            // In version 1 swap counts together with memory.
+            set("memory.limit_in_bytes", bytes).map_err(|error| error.to_string())?;
+            let _ = set("memory.memsw.limit_in_bytes", bytes);
+        }
         Ok(group)
     }
 

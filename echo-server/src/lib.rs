@@ -182,9 +182,17 @@ const SPEC: Spec = Spec {
 
 harness::program!(SPEC, declare, run);
 
+/// How a run uses its connections.
+struct Usage {
+    /// Connections in use.
+    hot: usize,
+    /// Requests under way.
+    busy: usize,
+}
+
 impl Flags {
-    /// The number of connections in use, and of requests under way.
-    fn use_of(&self, connections: u32) -> Result<(usize, usize), UsageError> {
+    /// How many of so many connections are in use, and how many requests are under way.
+    fn usage(&self, connections: u32) -> Result<Usage, UsageError> {
         let hot = self.hot.unwrap_or(connections);
         let busy = self.busy.unwrap_or(BUSY.min(hot));
         let has_workers = matches!(self.kind, Kind::Tokio | Kind::ThreadPool);
@@ -196,14 +204,14 @@ impl Flags {
         } else if let Some(workers) = workers {
             format!("--workers {workers}: this kind has none; choose --kind tokio or thread-pool")
         } else {
-            return Ok((hot as usize, busy as usize));
+            return Ok(Usage { hot: hot as usize, busy: busy as usize });
         };
         Err(UsageError(reason))
     }
 }
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    flags.use_of(launch.tasks)?;
+    flags.usage(launch.tasks)?;
     let workers = flags.workers.map_or(launch.cpus() as u64, u64::from);
     let (needs, threads) = match flags.kind {
         Kind::Thread => (limits::Kind::ThreadTcp, 0),
@@ -212,7 +220,8 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         Kind::Compio | Kind::IoUring => (limits::Kind::Compio, 1),
         _ => (limits::Kind::TokioTcp, 1),
     };
-    let kind = Some(flags.kind.task_kind()).filter(|_| flags.server.is_none());
+    // A command may serve with tasks of any kind.
+    let kind = if flags.server.is_none() { Some(flags.kind.task_kind()) } else { None };
     Ok(Spec {
         load: Some(flags.work.into()),
         kind,
@@ -240,15 +249,17 @@ fn require(flags: &Flags, connections: u64) -> anyhow::Result<()> {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     require(flags, bench.tasks() as u64)?;
     // Memory per connection is the difference of two servers, without what both have once.
-    let few = Some(FEW).filter(|few| *few < bench.tasks());
-    few.into_iter().chain([bench.tasks()]).try_for_each(|number| serve(flags, bench, number))
+    if FEW < bench.tasks() {
+        serve(flags, bench, FEW)?;
+    }
+    serve(flags, bench, bench.tasks())
 }
 
 /// Starts a server of this many connections, opens them, measures if they are all, and ends it.
 fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()> {
     let mut order: Vec<usize> = (0..connections).collect();
     fastrand::Rng::with_seed(0).shuffle(&mut order);
-    order.truncate(flags.use_of(bench.tasks() as u32)?.0);
+    order.truncate(flags.usage(bench.tasks() as u32)?.hot);
     let (listener, address) = bound(flags.channel).context("opening the listening socket")?;
     net::listen(&listener, BACKLOG).context("listening")?;
     let (announcer, announced) = announcements().context("opening a pipe")?;
@@ -332,11 +343,13 @@ const LONGEST_END: Duration = Duration::from_secs(60);
 
 /// Waits for the server's end. Kills it, with all that it has started, if it does not end by itself.
 fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::Result<()> {
-    let patience = match (was_served, is_guest) {
-        (false, _) => PATIENCE,
+    let patience = if !was_served {
+        PATIENCE
+    } else if is_guest {
         // A command may serve for ever.
-        (true, true) => Duration::ZERO,
-        (true, false) => LONGEST_END,
+        Duration::ZERO
+    } else {
+        LONGEST_END
     };
     let begun = Instant::now();
     let is_enough = || bench.is_interrupted() || begun.elapsed() >= patience;
@@ -357,7 +370,7 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
 /// Runs all rounds.
 fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> anyhow::Result<()> {
     clock::be_punctual();
-    let (_, busy) = flags.use_of(bench.tasks() as u32)?;
+    let Usage { busy, .. } = flags.usage(bench.tasks() as u32)?;
     for round in bench.rounds(flags.rate) {
         let used = Counters::own();
         let begun_ns = clock::now();
@@ -416,6 +429,10 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         samples.add(cpu_ns(used));
         samples
     };
-    let both = (!load.polls && is_closed).then(|| cpu("cpu", both));
-    both.into_iter().chain([cpu("server", server)]).collect()
+    let mut samples = Vec::new();
+    if !load.polls && is_closed {
+        samples.push(cpu("cpu", both));
+    }
+    samples.push(cpu("server", server));
+    samples
 }

@@ -50,7 +50,9 @@ impl Pool {
         self.round.end();
         let laps = self.drawn();
         let mut samples = vec![laps.iterations.clone()];
-        samples.extend((self.rings > 1).then(|| laps.of_rings.clone()));
+        if self.rings > 1 {
+            samples.push(laps.of_rings.clone());
+        }
         result.and(self.round.finish(samples, None))
     }
 

@@ -117,7 +117,7 @@ impl Flags {
             sized if sized.has_sized_stack() => stack_bytes.saturating_sub(MARGIN_BYTES),
             _ => usize::MAX,
         };
-        Err(UsageError(if waiting.is_some() && !self.is_polled() {
+        let wrong = if waiting.is_some() && !self.is_polled() {
             format!("--waiting {waits}: --kind {named} determines what its tasks wait for")
         } else if kind == Subject::LocalPool && !matches!(waiting, None | Some(Waiting::Channel)) {
             format!("--waiting {waits}: LocalPool has neither timers nor I/O; choose channel")
@@ -131,7 +131,8 @@ impl Flags {
             format!("--touch {touch}: at most {most} bytes of a stack can be touched")
         } else {
             return Ok(());
-        }))
+        };
+        Err(UsageError(wrong))
     }
 
     /// Whether tasks are polled, so that `--waiting` applies.

@@ -99,15 +99,21 @@ impl<B: Bell> Conductor<B> {
     pub fn conduct(&self, mut crew: Crew<Tally>) -> anyhow::Result<()> {
         thread::scope(|scope| {
             // Any failure here drops the crew, which ends all tasks.
-            let member = (!self.calls.is_empty()).then(|| crew.member());
-            let builder = Builder::new().stack_size(STACK_BYTES);
-            let waker =
-                member.map(|member| builder.spawn_scoped(scope, || block_on(self.wake(member))));
-            let waker = waker.transpose().map_err(failure::to_create("the waker"))?;
+            let waker = if self.calls.is_empty() {
+                None
+            } else {
+                let member = crew.member();
+                let builder = Builder::new().stack_size(STACK_BYTES);
+                let waker = builder.spawn_scoped(scope, || block_on(self.wake(member)));
+                Some(waker.map_err(failure::to_create("the waker"))?)
+            };
             let driven = block_on(self.drive(&mut crew));
             let observed = driven.and_then(|()| self.bench.observe());
             drop(crew);
-            waker.map_or(Ok(()), |waker| joined(waker).context("the waker")).and(observed)
+            if let Some(waker) = waker {
+                joined(waker).context("the waker")?;
+            }
+            observed
         })
     }
 

@@ -119,7 +119,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 /// Refuses flags that contradict one another.
 fn check(flags: &Flags) -> Result<(), UsageError> {
-    Err(UsageError(match (flags.source, flags.runtime.runtime) {
+    let wrong = match (flags.source, flags.runtime.runtime) {
         (Source::Waker, Threads) => {
             "--source waker: a thread has none; choose futex or timer".into()
         }
@@ -131,7 +131,8 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
             name(&kind)
         ),
         _ => return Ok(()),
-    }))
+    };
+    Err(UsageError(wrong))
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

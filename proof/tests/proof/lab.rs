@@ -164,7 +164,9 @@ pub fn is_busy<'r>(records: impl IntoIterator<Item = &'r Record>) -> bool {
             all += wall_ns as f64 * record.affinity.len().max(1) as f64;
         }
         let units = record.work.and_then(|work| work.mean_ns_per_unit.zip(work.ns_per_unit));
-        excesses.extend(units.map(|(mean, fastest)| mean / fastest - 1.0));
+        if let Some((mean, fastest)) = units {
+            excesses.push(mean / fastest - 1.0);
+        }
     }
     others > QUIET * all || (!excesses.is_empty() && median(&excesses) > QUIET)
 }
