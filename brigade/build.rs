@@ -79,6 +79,8 @@ fn setting(profile: &str, name: &str, default: &str) -> String {
 /// A program's output, if it can run.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then_some(())?;
+    if !output.status.success() {
+        return None;
+    }
     Some(String::from_utf8(output.stdout).ok()?.trim_end().to_owned())
 }

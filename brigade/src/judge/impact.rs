@@ -125,10 +125,11 @@ impl Impact {
         // At one end of all ranges: of the wall time, or, if several threads were active at once,
         // of theirs.
         let share = |end: fn([f64; 2]) -> f64| {
-            let (mut wall_ns, mut cpu_ns) = (0.0, 0.0);
+            let mut wall_ns = 0.0;
+            let mut cpu_ns = 0.0;
             for (kind, cost) in &prices.costs {
-                let (count, ns) =
-                    (switches * end(mixtures[kind]), end([cost.wall_ns.low, cost.wall_ns.high]));
+                let count = switches * end(mixtures[kind]);
+                let ns = end([cost.wall_ns.low, cost.wall_ns.high]);
                 wall_ns += count * ns;
                 cpu_ns += count * cost.cpu_ns.min(ns);
             }
@@ -137,8 +138,9 @@ impl Impact {
             let threads = (active_ns / span_ns).clamp(1.0, used.at_once.max(1) as f64);
             (wall_ns / span_ns / threads).min(1.0)
         };
-        let (low, high) = (share(|[cheapest, _]| cheapest), share(|[_, dearest]| dearest));
-        let (low, high) = (low.min(high), low.max(high));
+        let low = share(|[cheapest, _]| cheapest);
+        let high = share(|[_, dearest]| dearest);
+        let Interval { low, high } = interval([low, high]);
         // The middle of a narrow range decides.
         let middle = (low * high).sqrt();
         let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
@@ -153,11 +155,14 @@ impl Impact {
         } else {
             Matters::Undecided
         };
-        let interval =
-            |[one, other]: [f64; 2]| Interval { low: one.min(other), high: one.max(other) };
         let kinds = mixtures.into_iter().map(|(kind, ends)| (kind, interval(ends))).collect();
         Self { used, prices, kinds, share: Interval { low, high }, matters }
     }
+}
+
+/// The interval between two ends in any order.
+fn interval([one, other]: [f64; 2]) -> Interval {
+    Interval { low: one.min(other), high: one.max(other) }
 }
 
 /// The share of the switches of each kind in the cheapest mixture and in the most expensive one, which
@@ -234,17 +239,25 @@ mod tests {
             (SwitchKind::OtherCpu, cost(10_000.0, 12_000.0, 0.0, 1.0)),
             (SwitchKind::Asleep, cost(20_000.0, 30_000.0, 1.0, 1.0)),
         ]);
-        let (voluntary, wall_ns, at_once) = (switches, SECOND, 2);
         let (idle_entries, interrupts, switches_of_all) = counted;
-        let used = Used { wall_ns, cpu_ns, voluntary, at_once, ..Used::default() };
-        let used = Used { idle_entries, interrupts, switches_of_all, ..used };
+        let used = Used {
+            wall_ns: SECOND,
+            cpu_ns,
+            voluntary: switches,
+            at_once: 2,
+            idle_entries,
+            interrupts,
+            switches_of_all,
+            ..Used::default()
+        };
         let state = State { is_fit, ..State::default() };
         Impact::of(used, Prices { run: "run".to_owned(), state, costs })
     }
 
     #[test]
     fn switches_are_priced_by_where_they_went() {
-        let (none, all) = (Some(0.0), Some(10_000.0));
+        let none = Some(0.0);
+        let all = Some(10_000.0);
         for (switches, cpu_ns, counted, matters, [low, high]) in [
             // On one CPU.
             (10_000, SECOND / 2, (none, none, 10_000.0), Matters::No, [0.01, 0.02]),

@@ -66,7 +66,10 @@ fn rank<'a>(
     row: &'a Row,
     machines: &ByMachine,
 ) -> Option<Rank<'a>> {
-    let figure = row.figure.filter(|_| machines.len() >= FEWEST)?.value;
+    if machines.len() < FEWEST {
+        return None;
+    }
+    let figure = row.figure?.value;
     let figures: Vec<f64> = machines.values().filter_map(|figures| median(figures)).collect();
     let better = figures.iter().filter(|other| figure > ALIKE * **other).count();
     let ratio = figure / median(&figures)?;

@@ -117,7 +117,8 @@ impl Blame {
     /// # Errors
     /// If the trace contradicts itself, or lacks a switch that the kernel counted.
     pub fn of(trace: Trace) -> anyhow::Result<Self> {
-        let (mut laps, mut turns) = (Vec::new(), BTreeMap::<u32, Vec<Turn>>::new());
+        let mut laps = Vec::new();
+        let mut turns = BTreeMap::<u32, Vec<Turn>>::new();
         let mut tasks = BTreeMap::<u32, BTreeSet<_>>::new();
         for batch in &trace.batches {
             let span = Span::new(batch, trace.whole_machine)?;
@@ -341,7 +342,8 @@ impl<'a> Span<'a> {
         let stays = left.filter(|left| self.has(left.cpu, at.start).is_some_and(|tid| tid != 0));
         let cpu = stays.or(next).map_or(to.cpu, |turn| turn.cpu);
         let [before, by, _] = around(self.on(cpu), at.start);
-        let (by, length) = (by.map(|turn| turn.tid), at.end - at.start);
+        let by = by.map(|turn| turn.tid);
+        let length = at.end - at.start;
         let is_short = length <= LONGEST_WAKING;
         let is_off = before.is_some_and(|turn| turn.preempted);
         let is_direct =
@@ -363,13 +365,15 @@ impl<'a> Span<'a> {
 
 /// The turns within a batch, by start.
 fn turns(batch: &Batch) -> Vec<Turn> {
-    let (mut turns, mut on_cpu) = (Vec::new(), BTreeMap::<u32, Turn>::new());
+    let mut turns = Vec::new();
+    let mut on_cpu = BTreeMap::<u32, Turn>::new();
     for Switch { at_ns, cpu, tid, way, .. } in batch.switches.iter().copied() {
         let preempted = way == Direction::Preempted;
         let turn = Turn { cpu, tid, from_ns: at_ns, to_ns: batch.ended_ns, preempted };
         if way == Direction::In {
-            let before = on_cpu.insert(cpu, turn);
-            turns.extend(before.map(|before| Turn { to_ns: at_ns, ..before }));
+            if let Some(before) = on_cpu.insert(cpu, turn) {
+                turns.push(Turn { to_ns: at_ns, ..before });
+            }
         } else {
             // A thread without a recorded arrival ran when the batch began.
             let from_ns = on_cpu.remove(&cpu).map_or(batch.begun_ns, |came| came.from_ns);
@@ -430,8 +434,8 @@ mod tests {
         let ours = [switch(BEGUN - 8, 1, 3, In), left, switch(BEGUN + 85, 1, 3, Out), comes(1)];
         let busy = [off, hog, left, hog_off, comes(1)];
         let free = [off, idle, left, comes(1)];
-        let (queued, preempted) =
-            ([(Queued, 55), (Switching, 5)], [(Preempted, 55), (Switching, 5)]);
+        let queued = [(Queued, 55), (Switching, 5)];
+        let preempted = [(Preempted, 55), (Switching, 5)];
         // The stops, the switches, whether all are seen, and the gap.
         type Case<'a> = ([Stop; 2], &'a [Switch], bool, &'a [(Part, u64)]);
         let cases: [Case; 10] = [

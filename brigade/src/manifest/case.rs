@@ -109,8 +109,12 @@ impl Case {
                 placement = Placement::from_str(value, false)
                     .map_err(|_| format!("'{line}': unknown placement '{value}'"))?;
             } else {
-                flags.extend(name.map(|name| format!("--{name}")));
-                flags.extend(value.map(str::to_owned));
+                if let Some(name) = name {
+                    flags.push(format!("--{name}"));
+                }
+                if let Some(value) = value {
+                    flags.push((*value).to_owned());
+                }
             }
         }
         // A name is recorded, so it shows no folder.
@@ -305,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_rule_adds_what_its_cases_need() {
-        let (spin, pipe) = (parsed("p --via spin"), parsed("p --via pipe --placement spread"));
+        let spin = parsed("p --via spin");
+        let pipe = parsed("p --via pipe --placement spread");
         assert_eq!((spin.needs_cpus, pipe.needs_cpus), (3, 2));
         assert!(spin.has("--via spin") && spin.has("--via") && !pipe.has("--via spin"));
         assert_eq!(spin.flags, ["--via", "spin", "--max-time", "2"]);

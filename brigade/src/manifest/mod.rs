@@ -225,10 +225,13 @@ impl Manifest {
                     return Err(format!("'{line}': a guest's tasks cannot be spread"));
                 }
                 let known = self.case_of(&case.program, &case.parameters);
-                let known = known.map(|known| known.name.clone());
-                let name = known.clone().unwrap_or_else(|| case.name.clone());
-                names.extend((!names.contains(&name)).then_some(name));
-                self.cases.extend(known.is_none().then_some(case));
+                let name = known.unwrap_or(&case).name.clone();
+                if known.is_none() {
+                    self.cases.push(case);
+                }
+                if !names.contains(&name) {
+                    names.push(name);
+                }
                 if self.cases.len() > MOST_CASES {
                     return Err(format!("the manifest has more than {MOST_CASES} cases"));
                 }
@@ -306,15 +309,18 @@ impl Manifest {
     pub fn default_cases(&self) -> Vec<&Case> {
         let stated = self.stated().filter(|(table, _)| DEFAULT.contains(table));
         let names: BTreeSet<&String> = stated.map(|(_, name)| name).collect();
-        let cases = self.cases.iter();
-        cases.filter(|case| self.screen.is_empty() || names.contains(&case.name)).collect()
+        let is_default = |case: &&Case| self.screen.is_empty() || names.contains(&case.name);
+        self.cases.iter().filter(is_default).collect()
     }
 
     /// Adds the cases with these command lines that no group has.
     pub fn admit(&mut self, lines: &[String]) {
         for line in lines {
             let is_known = self.groups.iter().any(|group| group.name == *line);
-            if let (false, Err(_), Ok(case)) = (is_known, self.case(line), self.parsed(line)) {
+            if is_known || self.case(line).is_ok() {
+                continue;
+            }
+            if let Ok(case) = self.parsed(line) {
                 self.cases.push(case);
             }
         }
@@ -356,7 +362,9 @@ impl Manifest {
         for name in names {
             match self.groups.iter().find(|group| group.name == *name) {
                 Some(group) => chosen.extend(&group.cases),
-                None => _ = chosen.insert(&self.case(name).map_err(UsageError)?.name),
+                None => {
+                    chosen.insert(&self.case(name).map_err(UsageError)?.name);
+                }
             }
         }
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
@@ -375,10 +383,13 @@ impl Manifest {
     fn paired(&self, row: &FigureSpec) -> Result<Vec<FigureSpec>, String> {
         let cases = self.cases_of(&row.case)?;
         let others = row.other().map_or(Ok(Vec::new()), |line| self.cases_of(line))?;
-        let counts = [cases.len(), others.len()];
-        if !counts[0].is_multiple_of(counts[1].max(1)) {
-            let [cases, others] = counts;
-            return Err(format!("'{}' makes {cases} cases, but the other {others}", row.case));
+        if !cases.len().is_multiple_of(others.len().max(1)) {
+            return Err(format!(
+                "'{}' makes {} cases, but the other {}",
+                row.case,
+                cases.len(),
+                others.len()
+            ));
         }
         let mut others = others.into_iter().cycle();
         let spec = |case: &Case| {

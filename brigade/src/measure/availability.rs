@@ -35,18 +35,22 @@ impl Capabilities {
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
         for (name, program) in &manifest.programs {
-            let lacking = match (&program.path, &program.build, manifest.guests.as_deref()) {
-                (None, None, None) => None,
-                (.., None) => {
+            let is_contained = program.path.is_none() && program.build.is_none();
+            let is_built = program.path.is_none() && program.build.is_some();
+            let lacking = match manifest.guests.as_deref() {
+                None if is_contained => None,
+                None => {
                     let reason = manifest.no_guests.as_deref().unwrap_or("no folder of guests");
                     Some(format!("its source cannot be unpacked: {reason}"))
                 }
-                (None, Some(_), Some(guests)) if prebuilt(guests, name).is_some() => None,
-                (.., Some(guests)) => program.needs.iter().find_map(|tool| {
+                Some(guests) if is_built && prebuilt(guests, name).is_some() => None,
+                Some(guests) => program.needs.iter().find_map(|tool| {
                     troubles.entry(tool).or_insert_with(|| trouble_with(tool, guests)).clone()
                 }),
             };
-            missing.extend(lacking.map(|reason| (name.clone(), reason)));
+            if let Some(reason) = lacking {
+                missing.insert(name.clone(), reason);
+            }
         }
         let ring = Need::new(Kind::IoUring, 1);
         let no_io_uring = limits::admit(&ring, &limits::in_force(&SystemFiles::live())).err();

@@ -169,7 +169,8 @@ impl Environment {
 /// The name and the size of the cache in a folder, such as `processor.cache.l1_data` and `48 KiB`.
 fn cache(files: &SystemFiles, folder: &str) -> Option<(String, String)> {
     let line = |name: &str| files.line(&format!("{folder}/{name}"));
-    let (level, holds) = (line("level")?.parse::<u64>().ok()?, line("type")?.to_ascii_lowercase());
+    let level = line("level")?.parse::<u64>().ok()?;
+    let holds = line("type")?.to_ascii_lowercase();
     let name = format!("processor.cache.l{level}_{holds}");
     Some((name.trim_end_matches("_unified").to_owned(), cache_size(&line("size")?)?))
 }

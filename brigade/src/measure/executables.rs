@@ -74,7 +74,9 @@ impl Executable {
         }
         // Interpreters load code from the current folder, which may be anybody's. A command around the
         // guest may have files there.
-        if let (Some(folder), []) = (folder, under) {
+        if let Some(folder) = folder
+            && under.is_empty()
+        {
             command.current_dir(folder);
         }
         if let Some(subcommand) = &program.server {

@@ -137,12 +137,14 @@ impl Guest {
             }
         };
         self.stage = next.unwrap_or_else(Stage::Wrong);
-        match (&self.stage, &mut self.process) {
+        if matches!(self.stage, Stage::Wrong(_)) {
             // Without an answer, it reads end of file.
-            (Stage::Wrong(_), _) => self.process = None,
+            self.process = None;
+        } else if self.laps.is_none()
+            && let Some((_, answers)) = &mut self.process
+        {
             // Lets it continue, unless it has ended.
-            (_, Some((_, answers))) if self.laps.is_none() => drop(answers.write_all(b"\n")),
-            _ => {}
+            let _ = answers.write_all(b"\n");
         }
     }
 }
@@ -157,16 +159,15 @@ fn marking(mut pid: u32) -> anyhow::Result<u32> {
     let streams = |pid| [0, 1].map(|fd| files.link(&format!("proc/{pid}/fd/{fd}")));
     while let Some("do_wait" | "0") = files.line(&format!("proc/{pid}/wchan")).as_deref() {
         let mut children = children_of(pid);
-        let is_parent = !children.is_empty();
-        children.retain(|child| streams(*child) == streams(pid));
-        match (&children[..], is_parent) {
-            (_, false) => break,
-            ([child], _) => pid = *child,
-            _ => {
-                let name = files.line(&format!("proc/{pid}/comm")).unwrap_or_default();
-                bail!("{name} is a wrapper: it must start the program with exec");
-            }
+        if children.is_empty() {
+            break;
         }
+        children.retain(|child| streams(*child) == streams(pid));
+        let [child] = children[..] else {
+            let name = files.line(&format!("proc/{pid}/comm")).unwrap_or_default();
+            bail!("{name} is a wrapper: it must start the program with exec");
+        };
+        pid = child;
     }
     Ok(pid)
 }
@@ -284,7 +285,9 @@ impl Laps {
         }
         let mut parameters = self.parameters;
         parameters.insert("placement".to_owned(), flags::name(&placement).into());
-        parameters.extend(self.runtime.map(|runtime| ("runtime".to_owned(), runtime.into())));
+        if let Some(runtime) = self.runtime {
+            parameters.insert("runtime".to_owned(), runtime.into());
+        }
         let expected = self.expected_switches_per_operation;
         Ok(Record {
             schema_version: SCHEMA_VERSION.to_owned(),
@@ -353,7 +356,9 @@ impl Lapped {
             operations: *operations,
             covers_tasks: *covers_all_tasks,
         });
-        laps_ns.iter().for_each(|&lap| samples.add(lap));
+        for lap in laps_ns {
+            samples.add(*lap);
+        }
         match samples.measurement(tasks) {
             Some(measurement) if *operations > 0 => {
                 Ok(Measurement { name: name.clone(), operation: operation.clone(), ..measurement })

@@ -52,7 +52,9 @@ impl<'a> Job<'a> {
     fn words(&self) -> Vec<String> {
         let form = self.binary.program.form;
         let mut words = command(form, self.case, self.flags);
-        if let (Form::Record, Some(cpu)) = (form, self.chosen_cpu()) {
+        if form == Form::Record
+            && let Some(cpu) = self.chosen_cpu()
+        {
             words.extend(["--cpus".to_owned(), cpu.to_string()]);
         }
         words
@@ -65,9 +67,12 @@ impl<'a> Job<'a> {
 
     /// The CPU that the tasks share, if the case wants that and no flag names one.
     fn chosen_cpu(&self) -> Option<usize> {
-        let is_free =
-            !self.case.flags.iter().chain(self.flags).any(|flag| flag.starts_with("--cpus"));
-        self.shared_cpu.filter(|_| is_free && self.case.placement == Placement::SameCpu)
+        let mut flags = self.case.flags.iter().chain(self.flags);
+        let is_named = flags.any(|flag| flag.starts_with("--cpus"));
+        if is_named || self.case.placement != Placement::SameCpu {
+            return None;
+        }
+        self.shared_cpu
     }
 }
 
@@ -85,14 +90,18 @@ pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
 
 /// The `flags` that are not among `others`, with their values.
 pub fn without(flags: &[String], others: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
     let mut is_left_out = false;
-    let stays = |word: &&String| {
+    for word in flags {
+        // A value goes with its flag.
         if word.starts_with("--") {
             is_left_out = others.contains(word);
         }
-        !is_left_out
-    };
-    flags.iter().filter(stays).cloned().collect()
+        if !is_left_out {
+            left.push(word.clone());
+        }
+    }
+    left
 }
 
 /// The number after the last of these flags.
@@ -146,7 +155,9 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     };
     // What is too large to be read back is not kept.
     let mut record = record.and_then(|record| verify_sizes(&record).map(|()| record));
-    if let (Ok(record), true) = (&mut record, job.binary.program.server.is_some()) {
+    if let Ok(record) = &mut record
+        && job.binary.program.server.is_some()
+    {
         record.program.clone_from(&job.case.program);
         record.parameters.remove("kind");
         record.kind = job.task_kind();
@@ -154,16 +165,19 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     let interrupted = ended.cause == Cause::Stopped && !ended.status.success();
     let exit_code = ended.status.code();
     let judged = judge(&ended, job, &record);
-    let outcome = match (&judged, ended.cause) {
-        (Ok(()), _) => Outcome::Measured,
-        (_, Cause::TimedOut) => Outcome::TimedOut,
-        _ if exit_code == Some(Exit::Limit.code().into()) && !interrupted => Outcome::Refused,
-        _ => Outcome::Failed,
+    let outcome = if judged.is_ok() {
+        Outcome::Measured
+    } else if ended.cause == Cause::TimedOut {
+        Outcome::TimedOut
+    } else if exit_code == Some(Exit::Limit.code().into()) && !interrupted {
+        Outcome::Refused
+    } else {
+        Outcome::Failed
     };
     Ok(Invocation {
         outcome,
         interrupted,
-        stderr: judged.as_ref().err().and_then(|_| ended.rest()),
+        stderr: if judged.is_err() { ended.rest() } else { None },
         error: judged.err().map(|error| on_one_line(&error)),
         duration_ns: ended.duration.as_nanos() as u64,
         stopped_ns: Some(ended.stopped.as_nanos() as u64),
@@ -177,8 +191,10 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
 /// Checks the limits for a guest's tasks, if it is known what they need, which depends on their
 /// runtime; `--tasks` gives their number, per each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
-    let is_known = job.task_kind() == Some(TaskKind::Goroutine);
-    let Some(tasks) = number(words, "--tasks").filter(|_| is_known) else { return Ok(()) };
+    if job.task_kind() != Some(TaskKind::Goroutine) {
+        return Ok(());
+    }
+    let Some(tasks) = number(words, "--tasks") else { return Ok(()) };
     let tasks = tasks.saturating_mul(number(words, "--rings").unwrap_or(1));
     admit(&Need::new(Kind::Goroutine, tasks), &in_force(&SystemFiles::live()))
 }
@@ -199,7 +215,9 @@ fn place(process: &mut Command, job: &Job) -> nix::Result<Vec<usize>> {
 
 /// Verifies that a record is of this job's case and complete, and does not contradict itself.
 fn verify_of(record: &Record, job: &Job) -> anyhow::Result<()> {
-    if let (Some(found), Some(stated)) = (record.kind, job.task_kind()) {
+    if let Some(found) = record.kind
+        && let Some(stated) = job.task_kind()
+    {
         let [found, stated] = [found, stated].map(|kind| name(&kind));
         ensure!(
             found == stated,
@@ -262,13 +280,17 @@ const BATCH: u32 = 16;
 /// all programs, it shows the machine's speed at that moment. `None` if the machine does not allow
 /// the measurement; the run continues.
 pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
-    let cpu = *cpus.get(index.checked_rem(cpus.len())?)?;
+    if cpus.is_empty() {
+        return None;
+    }
+    let cpu = cpus[index % cpus.len()];
     // On a separate thread, so that the runner's affinity, which children inherit, does not change.
-    let worker = thread::Builder::new().spawn(move || on(cpu)).ok()?;
+    let worker = thread::Builder::new().spawn(move || reference_on(cpu)).ok()?;
     worker.join().ok()?
 }
 
-fn on(cpu: usize) -> Option<Reference> {
+/// Does the reference work on this CPU.
+fn reference_on(cpu: usize) -> Option<Reference> {
     cpus::confine(&[cpu]).ok()?;
     let (reader, writer) = pipe2(OFlag::O_CLOEXEC).ok()?;
     let mut byte = [0];

@@ -35,7 +35,8 @@ pub fn check_path(path: &Path, contained: usize, owner: u32) -> anyhow::Result<(
     for (above, folder) in path.ancestors().enumerate() {
         let name = folder.display();
         let found = fs::symlink_metadata(folder).with_context(|| format!("reading {name}"))?;
-        let (user, mode) = (found.uid(), found.mode());
+        let user = found.uid();
+        let mode = found.mode();
         ensure!([ROOT, owner].contains(&user), "{name} belongs to another user ({user})");
         let is_passed = above >= contained && mode & STICKY != 0;
         ensure!(
@@ -90,7 +91,8 @@ pub fn purge(
 /// If it cannot be removed, or belongs to another user.
 pub fn discard_unless_private(folder: &Path, owner: u32) -> anyhow::Result<()> {
     let Ok(found) = fs::symlink_metadata(folder) else { return Ok(()) };
-    let (name, user) = (folder.display(), found.uid());
+    let name = folder.display();
+    let user = found.uid();
     ensure!(user == owner, "{name} belongs to another user ({user})");
     if found.is_dir() && is_own(&found, owner) { Ok(()) } else { remove(folder, &found) }
 }

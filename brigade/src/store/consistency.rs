@@ -94,69 +94,73 @@ pub fn verify_sizes(record: &Record) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn verify_measurement(of: &Measurement, tasks: u64) -> anyhow::Result<()> {
-    let Measurement { operations, count, mean_ns, min_ns, max_ns, .. } = of;
+fn verify_measurement(measurement: &Measurement, tasks: u64) -> anyhow::Result<()> {
+    let Measurement { operations, count, mean_ns, min_ns, max_ns, .. } = measurement;
     ensure!(*count > 0 && *operations > 0, "has {count} samples of {operations} operations");
-    let (min, max) = (*min_ns as f64, *max_ns as f64);
+    let min = *min_ns as f64;
+    let max = *max_ns as f64;
     let slack = max * ROUNDING;
     ensure!(
         (min - slack..=max + slack).contains(mean_ns),
         "its mean, {mean_ns} ns, is not between {min_ns} and {max_ns} ns"
     );
-    let deviation = of.stddev_ns.unwrap_or(0.0);
+    let deviation = measurement.stddev_ns.unwrap_or(0.0);
     ensure!(
         (0.0..=max - min + slack).contains(&deviation),
         "its deviation, {deviation} ns, is not within its range"
     );
-    let percentiles = [of.p50_ns, of.p90_ns, of.p99_ns, of.p999_ns, *max_ns];
+    let Measurement { p50_ns, p90_ns, p99_ns, p999_ns, .. } = *measurement;
+    let percentiles = [p50_ns, p90_ns, p99_ns, p999_ns, *max_ns];
     ensure!(percentiles.is_sorted(), "its percentiles decrease");
-    verify_quotient("operations", *mean_ns, *operations, of.ns_per_operation)?;
-    match of.ns_per_task {
+    verify_quotient("operations", *mean_ns, *operations, measurement.ns_per_operation)?;
+    match measurement.ns_per_task {
         Some(figure) => verify_quotient("tasks", *mean_ns, tasks, figure),
         None => Ok(()),
     }
 }
 
 /// Verifies a figure that is the mean over a number of operations or tasks.
-fn verify_quotient(of: &str, mean_ns: f64, divisor: u64, figure: f64) -> anyhow::Result<()> {
+fn verify_quotient(what: &str, mean_ns: f64, divisor: u64, figure: f64) -> anyhow::Result<()> {
     ensure!(divisor > 0, "has a mean per task, but no tasks");
     let right = mean_ns / divisor as f64;
     ensure!(
         (figure - right).abs() <= right * ROUNDING,
-        "its mean over {divisor} {of} is {right} ns, not {figure}"
+        "its mean over {divisor} {what} is {right} ns, not {figure}"
     );
     Ok(())
 }
 
 /// Verifies that nothing that is counted or timed is negative.
 fn verify_amounts(record: &Record) -> anyhow::Result<()> {
-    let (cpu, switches) = (record.cpu.as_ref(), record.switches.as_ref());
-    let (waiting, serving) = (record.waiting.as_ref(), record.serving.as_ref());
+    let cpu = record.cpu.as_ref();
+    let switches = record.switches.as_ref();
+    let waiting = record.waiting.as_ref();
+    let serving = record.serving.as_ref();
     let work = record.work.as_ref();
     for (what, amount) in [
-        ("CPU time", cpu.map(|of| of.user_ns_per_operation)),
-        ("CPU time", cpu.map(|of| of.system_ns_per_operation)),
-        ("CPU time", cpu.and_then(|of| of.uncounted_ns_per_operation)),
-        ("switches", switches.map(|of| of.voluntary_per_operation)),
-        ("switches", switches.map(|of| of.involuntary_per_operation)),
-        ("switches", switches.and_then(|of| of.expected_per_operation)),
+        ("CPU time", cpu.map(|cpu| cpu.user_ns_per_operation)),
+        ("CPU time", cpu.map(|cpu| cpu.system_ns_per_operation)),
+        ("CPU time", cpu.and_then(|cpu| cpu.uncounted_ns_per_operation)),
+        ("switches", switches.map(|switches| switches.voluntary_per_operation)),
+        ("switches", switches.map(|switches| switches.involuntary_per_operation)),
+        ("switches", switches.and_then(|switches| switches.expected_per_operation)),
         ("system calls", record.system_calls_per_operation),
-        ("waiting", waiting.and_then(|of| of.runnable_ns_per_operation)),
-        ("waiting", waiting.and_then(|of| of.idle_ns_per_operation)),
-        ("interrupts", waiting.and_then(|of| of.reschedules_per_operation)),
-        ("interrupts", waiting.and_then(|of| of.calls_per_operation)),
-        ("polls", serving.map(|of| of.polls_per_request)),
-        ("switches", serving.and_then(|of| of.server_switches_per_request)),
-        ("waits", serving.and_then(|of| of.server_waits_per_request)),
-        ("CPU time", serving.map(|of| of.server_busy)),
-        ("CPU time", serving.map(|of| of.load_busy)),
-        ("work", work.and_then(|of| of.ns_per_unit)),
-        ("work", work.and_then(|of| of.mean_ns_per_unit)),
+        ("waiting", waiting.and_then(|waiting| waiting.runnable_ns_per_operation)),
+        ("waiting", waiting.and_then(|waiting| waiting.idle_ns_per_operation)),
+        ("interrupts", waiting.and_then(|waiting| waiting.reschedules_per_operation)),
+        ("interrupts", waiting.and_then(|waiting| waiting.calls_per_operation)),
+        ("polls", serving.map(|serving| serving.polls_per_request)),
+        ("switches", serving.and_then(|serving| serving.server_switches_per_request)),
+        ("waits", serving.and_then(|serving| serving.server_waits_per_request)),
+        ("CPU time", serving.map(|serving| serving.server_busy)),
+        ("CPU time", serving.map(|serving| serving.load_busy)),
+        ("work", work.and_then(|work| work.ns_per_unit)),
+        ("work", work.and_then(|work| work.mean_ns_per_unit)),
     ] {
         let amount = amount.unwrap_or(0.0);
         ensure!(amount >= 0.0, "reports {what} of {amount}");
     }
-    for state in waiting.iter().flat_map(|of| of.idle_states.iter().flatten()) {
+    for state in waiting.iter().flat_map(|waiting| waiting.idle_states.iter().flatten()) {
         let amounts = [state.entries_per_operation, state.ns_per_operation];
         ensure!(amounts.iter().all(|amount| *amount >= 0.0), "reports idle states of {amounts:?}");
     }
@@ -165,8 +169,8 @@ fn verify_amounts(record: &Record) -> anyhow::Result<()> {
 
 /// Verifies that shares are between 0 and 1.
 fn verify_shares(record: &Record) -> anyhow::Result<()> {
-    let crossing = record.switches.and_then(|of| of.cross_cpu_share);
-    let empty = record.serving.and_then(|of| of.empty_polls);
+    let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
+    let empty = record.serving.and_then(|serving| serving.empty_polls);
     for (what, share) in [("hops between CPUs", crossing), ("empty polls", empty)] {
         let share = share.unwrap_or(0.0);
         ensure!((0.0..=1.0).contains(&share), "reports a share of {what} of {share}");
@@ -177,7 +181,8 @@ fn verify_shares(record: &Record) -> anyhow::Result<()> {
 /// Verifies that the CPUs of the threads are those of the placement, and did not change.
 fn verify_cpus(record: &Record, policy: Policy) -> anyhow::Result<()> {
     let crossing = record.switches.and_then(|switches| switches.cross_cpu_share);
-    let (is_spread, has_several) = (policy == Policy::Spread, record.affinity.len() > 1);
+    let is_spread = policy == Policy::Spread;
+    let has_several = record.affinity.len() > 1;
     // A runtime places its tasks itself.
     let are_threads = record.parameters.get("runtime").is_none_or(|runtime| runtime == "threads");
     let is_stuck = is_spread && has_several && are_threads && crossing == Some(0.0);
@@ -185,5 +190,8 @@ fn verify_cpus(record: &Record, policy: Policy) -> anyhow::Result<()> {
     let stays = policy != Policy::SameCpu || crossing.is_none_or(|share| share == 0.0);
     ensure!(stays, "reports the placement 'same-cpu', but hops between CPUs");
     let chosen = Placement { policy, cpus: record.affinity.clone() };
-    record.cpus.as_ref().map_or(Ok(()), |found| chosen.verify(found))
+    match &record.cpus {
+        Some(found) => chosen.verify(found),
+        None => Ok(()),
+    }
 }
