@@ -49,11 +49,11 @@ pub struct Spread {
 impl Spread {
     /// The quantile at `probability`, on straight lines from 0 through the three known ones.
     pub fn quantile(self, probability: f64) -> f64 {
-        let between = |from: f64, to: f64, share: f64| from + (to - from) * share;
+        let interpolated = |from: f64, to: f64, share: f64| from + (to - from) * share;
         match probability {
-            ..=0.5 => between(0.0, self.median, probability / 0.5),
-            ..=0.9 => between(self.median, self.p90, (probability - 0.5) / 0.4),
-            _ => between(self.p90, self.largest, (probability - 0.9) / 0.1),
+            ..=0.5 => interpolated(0.0, self.median, probability / 0.5),
+            ..=0.9 => interpolated(self.median, self.p90, (probability - 0.5) / 0.4),
+            _ => interpolated(self.p90, self.largest, (probability - 0.9) / 0.1),
         }
     }
 }
