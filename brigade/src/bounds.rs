@@ -36,7 +36,7 @@ pub fn open(
 /// The bytes of a regular file, at most `most`.
 ///
 /// # Errors
-/// As [`open`], or if it cannot be read.
+/// If [`open`] fails, or the file cannot be read.
 pub fn read(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, &mut OpenOptions::new(), 0, most)?.take(most).read_to_end(&mut bytes)?;

@@ -28,7 +28,7 @@ impl Exit {
     }
 
     /// The exit code of an error; its root cause decides.
-    pub fn of(error: &anyhow::Error) -> Self {
+    pub fn from_error(error: &anyhow::Error) -> Self {
         let cause = error.root_cause();
         if cause.is::<Interrupted>() {
             Self::Interrupted

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::manifest::tables::Form;
 use crate::manifest::{Case, Manifest, Placement};
 use crate::measure::executables::Executable;
-use crate::measure::invoke::{Job, invoke, number, without};
+use crate::measure::invoke::{Job, flags_without, invoke, number};
 use crate::measure::process::Signals;
 use crate::store::results::{Invocation, Outcome, Skipped};
 
@@ -67,7 +67,7 @@ fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome,
     // The case's own time limit would end the check early on a slow machine.
     let replaced = [&case.check[..], &["--max-time".to_owned()]].concat();
     let mut brief = case.clone();
-    brief.flags = without(&case.flags, &replaced);
+    brief.flags = flags_without(&case.flags, &replaced);
     let case = &brief;
     let Invocation { outcome, record, error, .. } =
         invoke(&Job::once(case, binary, &case.check), signals);

@@ -63,7 +63,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         switches_of_all: switches_after.saturating_sub(switches_before) as f64,
         ..used
     };
-    let impact = Impact::of(used, prices);
+    let impact = Impact::new(used, prices);
     output::print(&if flags.json {
         output::json(&Printed::of(&impact, status))?
     } else {
@@ -214,8 +214,9 @@ fn latest_fit(prices: impl Iterator<Item = Prices>) -> Option<Prices> {
 /// The named run, or else this machine's latest undisturbed one with every cost.
 fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
     let of_run = |report: Report| {
-        let cost =
-            |kind: &SwitchKind| Some((*kind, SwitchCost::of(&report, manifest.impact.get(kind)?)?));
+        let cost = |kind: &SwitchKind| {
+            Some((*kind, SwitchCost::measured(&report, manifest.impact.get(kind)?)?))
+        };
         let costs = SwitchKind::value_variants().iter().map(cost).collect::<Option<_>>()?;
         Some(Prices { run: report.run.name, state: report.run.state, costs })
     };

@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         Cli::try_parse().map_or_else(|error| flags::explain(&error), dispatch)
     });
     let exit = done.unwrap_or_else(|error| {
-        let exit = Exit::of(&error);
+        let exit = Exit::from_error(&error);
         if exit != Exit::Interrupted {
             output::warn(&format!("{error:#}"));
         }

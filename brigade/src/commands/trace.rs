@@ -48,7 +48,7 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     let (mut plain, mut traces, seconds) = (Vec::new(), Vec::new(), SECONDS.map(str::to_owned));
     for _ in 0..PAIRS {
         let (binary, signals) = (&binaries[&case.program], &mut session.signals);
-        traces.push(Blame::of(traced(case, binary, signals)?)?);
+        traces.push(Blame::new(traced(case, binary, signals)?)?);
         let bare = run(&Job::once(case, binary, &seconds), signals)?;
         let laps = bare.record.as_ref().and_then(Record::principal);
         // A lock is taken more often than it changes hands.

@@ -81,12 +81,12 @@ type Costs = BTreeMap<SwitchKind, SwitchCost>;
 pub enum Matters {
     /// The program did nothing, so nothing takes a share of its time.
     Idle,
-    /// It takes less than a twentieth of the program's time.
+    /// Switching takes less than a twentieth of the program's time.
     No,
     /// The counters do not show which switches the program made, or the run of the costs was
     /// disturbed.
     Undecided,
-    /// It takes more.
+    /// Switching takes more of the program's time.
     Yes,
 }
 
@@ -119,7 +119,7 @@ pub struct Impact {
 
 impl Impact {
     /// The cost of a program's switches. `prices` must have every kind.
-    pub fn of(used: Used, prices: Prices) -> Self {
+    pub fn new(used: Used, prices: Prices) -> Self {
         let mixtures = mixtures(&used, &prices.costs);
         let switches = (used.voluntary + used.involuntary) as f64;
         // At one end of all ranges: of the wall time, or, if several threads were active at once,
@@ -189,7 +189,7 @@ fn mixtures(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, [f64; 2]> {
 impl SwitchCost {
     /// The cost of a switch over several cases of a report's first run, per switch that the kernel
     /// counted; `None` if one was not measured.
-    pub fn of(report: &Report, cases: &[String]) -> Option<Self> {
+    pub fn measured(report: &Report, cases: &[String]) -> Option<Self> {
         let cost = |case: &String| {
             let mut rows = report.groups.iter().flat_map(|group| &group.rows);
             let row = rows.find(|row| row.case == *case)?;
@@ -251,7 +251,7 @@ mod tests {
             ..Used::default()
         };
         let state = State { is_fit, ..State::default() };
-        Impact::of(used, Prices { run: "run".to_owned(), state, costs })
+        Impact::new(used, Prices { run: "run".to_owned(), state, costs })
     }
 
     #[test]

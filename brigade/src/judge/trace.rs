@@ -26,7 +26,7 @@ pub enum Part {
     Asleep,
     /// Another thread has its CPU.
     Queued,
-    /// It is ready to run, but was taken off its CPU.
+    /// The thread is ready to run, but was taken off its CPU.
     Preempted,
     /// The sender blocked before it had sent.
     Waiting,
@@ -71,7 +71,7 @@ pub struct Hop {
     pub from: Stop,
     /// The receiver.
     pub to: Stop,
-    /// In order and without holes.
+    /// The pieces in order and without holes.
     pub pieces: Vec<Piece>,
 }
 
@@ -81,14 +81,41 @@ impl Hop {
     }
 }
 
+/// The usual and the longest times of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantiles {
+    pub median_ns: f64,
+    /// The 99th percentile.
+    pub p99_ns: f64,
+}
+
+impl Quantiles {
+    pub fn new(times_ns: impl IntoIterator<Item = u64>) -> Self {
+        let times_ns = sorted(&times_ns.into_iter().map(|ns| ns as f64).collect::<Vec<_>>());
+        let quantile = |probability| quantile(&times_ns, probability).unwrap_or(0.0);
+        Self { median_ns: quantile(0.5), p99_ns: quantile(0.99) }
+    }
+}
+
 /// What all hops spent on one part.
 #[derive(Clone, Copy, Debug)]
 pub struct PartTime {
     pub part: Part,
-    /// Median and 99th percentile over all hops, of which some spend nothing on it.
-    pub quantiles_ns: [f64; 2],
-    /// Of the time of all laps, 0 to 1.
+    /// The quantiles over all hops, of which some spend nothing on it.
+    pub quantiles: Quantiles,
+    /// The part's share of the time of all laps, 0 to 1.
     pub share: f64,
+}
+
+/// Why a hop was slow.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// The part on which the hop spent most beyond the median.
+    pub part: Part,
+    /// The time that it spent on this part.
+    pub ns: u64,
+    /// The longest piece of that.
+    pub longest: Piece,
 }
 
 /// A trace's hops, split into parts.
@@ -105,18 +132,12 @@ pub struct Blame {
     pub tasks: BTreeMap<u32, BTreeSet<Option<u32>>>,
 }
 
-/// The median and the 99th percentile.
-pub fn quantiles(values: impl IntoIterator<Item = u64>) -> [f64; 2] {
-    let values = sorted(&values.into_iter().map(|ns| ns as f64).collect::<Vec<_>>());
-    [0.5, 0.99].map(|share| quantile(&values, share).unwrap_or(0.0))
-}
-
 impl Blame {
     /// Splits every hop of `trace`.
     ///
     /// # Errors
     /// If the trace contradicts itself, or lacks a switch that the kernel counted.
-    pub fn of(trace: Trace) -> anyhow::Result<Self> {
+    pub fn new(trace: Trace) -> anyhow::Result<Self> {
         let mut laps = Vec::new();
         let mut turns = BTreeMap::<u32, Vec<Turn>>::new();
         let mut tasks = BTreeMap::<u32, BTreeSet<_>>::new();
@@ -128,8 +149,8 @@ impl Blame {
                     tasks.entry(stop.tid).or_default().insert(stop.task);
                 }
             }
-            for (cpu, of_cpu) in span.on_cpu {
-                turns.entry(cpu).or_default().extend(of_cpu);
+            for (cpu, its_turns) in span.on_cpu {
+                turns.entry(cpu).or_default().extend(its_turns);
             }
         }
         laps.retain(|hops| !hops.is_empty());
@@ -146,18 +167,21 @@ impl Blame {
         self.hops().map(Hop::ns).sum::<u64>() as f64 / self.hops().count() as f64
     }
 
-    /// The cause on which a hop spent most beyond the median, the time spent on it, and the longest
-    /// piece of that.
-    pub fn cause(&self, hop: &Hop) -> Option<(Part, u64, Piece)> {
-        let of = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
-        let beyond = |cause: Part| {
+    /// The cause of a hop's length; `None` if the hop has no pieces.
+    pub fn cause(&self, hop: &Hop) -> Option<Cause> {
+        let pieces = |cause| hop.pieces.iter().filter(move |piece| piece.part.cause() == cause);
+        let spent_ns = |cause| pieces(cause).map(Piece::ns).sum::<u64>();
+        let usual_ns = |cause| {
             let parts = self.parts.iter().filter(|time| time.part.cause() == cause);
-            let usual: f64 = parts.map(|time| time.quantiles_ns[0]).sum();
-            let ns: u64 = of(cause).map(Piece::ns).sum();
-            (ns.saturating_sub(usual as u64), ns, cause)
+            parts.map(|time| time.quantiles.median_ns).sum::<f64>()
         };
-        let (_, ns, cause) = hop.pieces.iter().map(|piece| beyond(piece.part.cause())).max()?;
-        Some((cause, ns, *of(cause).max_by_key(|piece| piece.ns())?))
+        let causes = hop.pieces.iter().map(|piece| piece.part.cause());
+        let part = causes.max_by_key(|cause| {
+            let ns = spent_ns(*cause);
+            (ns.saturating_sub(usual_ns(*cause) as u64), ns, *cause)
+        })?;
+        let longest = *pieces(part).max_by_key(|piece| piece.ns())?;
+        Some(Cause { part, ns: spent_ns(part), longest })
     }
 
     /// The hops of the lap of middle length.
@@ -179,7 +203,7 @@ fn parts(laps: &[Vec<Hop>]) -> Vec<PartTime> {
     let whole: u64 = hops.iter().map(|hop| hop.ns()).sum();
     let part = |(part, spent): (Part, Vec<u64>)| {
         let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
-        PartTime { part, quantiles_ns: quantiles(spent), share }
+        PartTime { part, quantiles: Quantiles::new(spent), share }
     };
     spent.into_iter().map(part).collect()
 }
@@ -193,11 +217,11 @@ pub struct Turn {
     pub cpu: u32,
     /// The thread; 0 is an idle CPU.
     pub tid: u32,
-    /// Its start, or that of the batch.
+    /// The start of the turn, or of the batch.
     pub from_ns: u64,
-    /// Its end, or that of the batch.
+    /// The end of the turn, or of the batch.
     pub to_ns: u64,
-    /// Whether it could have gone on.
+    /// Whether the thread could have gone on.
     preempted: bool,
 }
 
@@ -213,17 +237,33 @@ struct Span<'a> {
 }
 
 /// The turns of these that last within a range.
-pub fn within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
+pub fn turns_within<'t>(turns: &'t [Turn], range: &Range<u64>) -> &'t [Turn] {
     let from = turns.partition_point(|turn| turn.to_ns <= range.start);
     let until = turns.partition_point(|turn| turn.from_ns < range.end);
     &turns[from.min(until)..until]
 }
 
-/// The last turn of these that ended by a moment, the one that lasts then, and the next.
-fn around(turns: &[Turn], at_ns: u64) -> [Option<&Turn>; 3] {
-    let ended = turns.partition_point(|turn| turn.to_ns <= at_ns);
-    let begun = turns.partition_point(|turn| turn.from_ns <= at_ns);
-    [turns[..ended].last(), turns[ended.min(begun)..begun].last(), turns.get(begun)]
+/// The turns next to a moment.
+#[derive(Clone, Copy)]
+struct Neighbours<'t> {
+    /// The last turn that ended by then.
+    ended: Option<&'t Turn>,
+    /// The turn that lasts then.
+    lasting: Option<&'t Turn>,
+    /// The first turn that begins later.
+    next: Option<&'t Turn>,
+}
+
+impl<'t> Neighbours<'t> {
+    fn new(turns: &'t [Turn], at_ns: u64) -> Self {
+        let ended = turns.partition_point(|turn| turn.to_ns <= at_ns);
+        let begun = turns.partition_point(|turn| turn.from_ns <= at_ns);
+        Self {
+            ended: turns[..ended].last(),
+            lasting: turns[ended.min(begun)..begun].last(),
+            next: turns.get(begun),
+        }
+    }
 }
 
 impl<'a> Span<'a> {
@@ -245,15 +285,15 @@ impl<'a> Span<'a> {
         let pairs = on_cpu.values().flat_map(|turns| turns.array_windows());
         let gaps = pairs.map(|[one, next]| next.from_ns.saturating_sub(one.to_ns));
         // Of a CPU that sleeps between any two threads, all are long.
-        let [median_ns, _] = quantiles(gaps.filter(|ns| *ns < 5_000));
-        Ok(Self { batch, whole_machine, of_thread, on_cpu, direct_ns: 3.0 * median_ns })
+        let direct_ns = 3.0 * Quantiles::new(gaps.filter(|ns| *ns < 5_000)).median_ns;
+        Ok(Self { batch, whole_machine, of_thread, on_cpu, direct_ns })
     }
 
-    fn of(&self, tid: u32) -> &[Turn] {
+    fn turns_of_thread(&self, tid: u32) -> &[Turn] {
         self.of_thread.get(&tid).map_or(&[], Vec::as_slice)
     }
 
-    fn on(&self, cpu: u32) -> &[Turn] {
+    fn turns_on_cpu(&self, cpu: u32) -> &[Turn] {
         self.on_cpu.get(&cpu).map_or(&[], Vec::as_slice)
     }
 
@@ -285,9 +325,10 @@ impl<'a> Span<'a> {
     /// The pieces between two stops.
     fn split(&self, from: &Stop, to: &Stop) -> Vec<Piece> {
         let whole = from.at_ns..to.at_ns;
-        let [sent, taken] = [from.tid, to.tid].map(|tid| within(self.of(tid), &whole));
+        let sent = turns_within(self.turns_of_thread(from.tid), &whole);
+        let taken = turns_within(self.turns_of_thread(to.tid), &whole);
         let cpus = sent.iter().chain(taken).map(|turn| turn.cpu);
-        let turns = cpus.flat_map(|cpu| within(self.on(cpu), &whole));
+        let turns = cpus.flat_map(|cpu| turns_within(self.turns_on_cpu(cpu), &whole));
         let ends =
             turns.flat_map(|turn| [turn.from_ns, turn.to_ns]).chain([whole.start, whole.end]);
         let cuts: BTreeSet<u64> = ends.map(|at| at.clamp(whole.start, whole.end)).collect();
@@ -296,53 +337,69 @@ impl<'a> Span<'a> {
         let waits = waits.map_or(whole.start, |turn| turn.to_ns);
         let mut pieces = Vec::<Piece>::new();
         for (from_ns, to_ns) in cuts.iter().copied().zip(cuts.iter().copied().skip(1)) {
-            let (part, cpu, by) = self.part(from, to, from_ns..to_ns, waits);
+            let piece = self.piece(from, to, from_ns..to_ns, waits);
             match pieces.last_mut() {
-                Some(before) if before.part == part && before.by == by => before.to_ns = to_ns,
-                _ => pieces.push(Piece { part, from_ns, to_ns, cpu, by }),
+                Some(before) if before.part == piece.part && before.by == piece.by => {
+                    before.to_ns = to_ns;
+                }
+                _ => pieces.push(piece),
             }
         }
         pieces
     }
 
-    /// The part of a hop that this piece of it belongs to, the CPU, and the thread that had it.
-    fn part(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64) -> (Part, u32, Option<u32>) {
+    /// The piece of a hop in a range in which no thread concerned takes or leaves a CPU.
+    fn piece(&self, from: &Stop, to: &Stop, at: Range<u64>, waits: u64) -> Piece {
         // A thread that never switches runs all the time.
-        let runs = |turns: &[Turn]| turns.is_empty() || around(turns, at.start)[1].is_some();
-        let [sends, takes] = [from.tid, to.tid].map(|tid| runs(self.of(tid)));
+        let runs = |tid: u32| {
+            let turns = self.turns_of_thread(tid);
+            turns.is_empty() || Neighbours::new(turns, at.start).lasting.is_some()
+        };
+        let sends = runs(from.tid);
+        let takes = runs(to.tid);
+        let piece = |part, stop: &Stop| Piece {
+            part,
+            from_ns: at.start,
+            to_ns: at.end,
+            cpu: stop.cpu,
+            by: Some(stop.tid),
+        };
         if sends && from.tid == to.tid {
-            (Part::Running, from.cpu, Some(from.tid))
+            piece(Part::Running, from)
         } else if takes && (at.start >= waits || !sends) {
-            (Part::Receiving, to.cpu, Some(to.tid))
+            piece(Part::Receiving, to)
         } else if sends {
-            let [.., next] = around(self.of(to.tid), at.start);
-            let idle = next.filter(|next| self.has(next.cpu, at.start) == Some(0));
-            (idle.map_or(Part::Sending, |_| Part::SendingToIdle), from.cpu, Some(from.tid))
+            let next = Neighbours::new(self.turns_of_thread(to.tid), at.start).next;
+            let is_idle = next.is_some_and(|next| self.running(next.cpu, at.start) == Some(0));
+            piece(if is_idle { Part::SendingToIdle } else { Part::Sending }, from)
         } else {
             self.gap(from, to, at)
         }
     }
 
     /// The thread that has a CPU at this moment.
-    fn has(&self, cpu: u32, at_ns: u64) -> Option<u32> {
-        let [_, lasting, _] = around(self.on(cpu), at_ns);
-        Some(lasting?.tid)
+    fn running(&self, cpu: u32, at_ns: u64) -> Option<u32> {
+        let lasting = Neighbours::new(self.turns_on_cpu(cpu), at_ns).lasting?;
+        Some(lasting.tid)
     }
 
-    /// As [`Self::part`], but neither sender nor receiver had a CPU. The piece lasts until one of
-    /// them takes one: the awaited thread.
-    fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>) -> (Part, u32, Option<u32>) {
-        let [sender, receiver] = [from.tid, to.tid].map(|tid| around(self.of(tid), at.start));
+    /// The piece of a hop in a range in which neither sender nor receiver had a CPU. It lasts until
+    /// one of them takes one: the awaited thread.
+    fn gap(&self, from: &Stop, to: &Stop, at: Range<u64>) -> Piece {
+        let sender = Neighbours::new(self.turns_of_thread(from.tid), at.start);
+        let receiver = Neighbours::new(self.turns_of_thread(to.tid), at.start);
         let comes = |next: Option<&Turn>| next.map_or(u64::MAX, |turn| turn.from_ns);
-        let is_sender = comes(sender[2]) < comes(receiver[2]);
-        let [left, _, next] = if is_sender { sender } else { receiver };
-        let left = left.filter(|turn| turn.preempted);
+        let is_sender = comes(sender.next) < comes(receiver.next);
+        let awaited = if is_sender { sender } else { receiver };
+        let left = awaited.ended.filter(|turn| turn.preempted);
         let is_ready = left.is_some();
         // A preempted thread stays queued on its CPU, unless the kernel moves it.
-        let stays = left.filter(|left| self.has(left.cpu, at.start).is_some_and(|tid| tid != 0));
-        let cpu = stays.or(next).map_or(to.cpu, |turn| turn.cpu);
-        let [before, by, _] = around(self.on(cpu), at.start);
-        let by = by.map(|turn| turn.tid);
+        let stays =
+            left.filter(|left| self.running(left.cpu, at.start).is_some_and(|tid| tid != 0));
+        let cpu = stays.or(awaited.next).map_or(to.cpu, |turn| turn.cpu);
+        let on_cpu = Neighbours::new(self.turns_on_cpu(cpu), at.start);
+        let before = on_cpu.ended;
+        let by = on_cpu.lasting.map(|turn| turn.tid);
         let length = at.end - at.start;
         let is_short = length <= LONGEST_WAKING;
         let is_off = before.is_some_and(|turn| turn.preempted);
@@ -359,7 +416,7 @@ impl<'a> Span<'a> {
             Some(_) if is_ready => Part::Preempted,
             Some(_) => Part::Queued,
         };
-        (part, cpu, by)
+        Piece { part, from_ns: at.start, to_ns: at.end, cpu, by }
     }
 }
 
@@ -417,7 +474,7 @@ mod tests {
     }
 
     fn parts(trace: &Trace) -> Vec<(Part, u64)> {
-        let blame = Blame::of(trace.clone()).expect("a consistent trace");
+        let blame = Blame::new(trace.clone()).expect("a consistent trace");
         blame.laps[0][0].pieces.iter().map(|piece| (piece.part, piece.ns())).collect()
     }
 
@@ -525,11 +582,11 @@ mod tests {
         let whole = trace(&[&hop], &[switch(BEGUN + 30, 0, 1, Out)], true);
         let mut missing = whole.clone();
         missing.batches[0].switches.clear();
-        assert!(Blame::of(whole).is_ok());
+        assert!(Blame::new(whole).is_ok());
         let late = trace(&[&[hop[0], stop(10_000_001, 0, 2)]], &[], true);
         let backwards = trace(&[&[hop[1], hop[0]]], &[], true);
         for broken in [missing, late, backwards, trace(&[], &[], true)] {
-            assert!(Blame::of(broken.clone()).is_err(), "{broken:?}");
+            assert!(Blame::new(broken.clone()).is_err(), "{broken:?}");
         }
     }
 
@@ -545,7 +602,7 @@ mod tests {
             switches.sort_by_key(|switch| switch.at_ns);
             let hop = [stop(BEGUN, 0, 1), stop(BEGUN + 100, 1, 2)];
             let trace = trace(&[&hop], &switches, whole_machine);
-            let blame = Blame::of(trace).expect("it is consistent");
+            let blame = Blame::new(trace).expect("it is consistent");
             let pieces = &blame.laps[0][0].pieces;
             prop_assert_eq!(pieces[0].from_ns, BEGUN);
             prop_assert_eq!(pieces.last().expect("a piece").to_ns, BEGUN + 100);

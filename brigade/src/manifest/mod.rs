@@ -294,7 +294,7 @@ impl Manifest {
         words(&self.flags)
     }
 
-    /// The same in a comparison side by side.
+    /// The flags of every program in a comparison side by side, unless its case has them.
     pub fn comparison_flags(&self) -> Vec<String> {
         words(self.comparison_flags.as_ref().unwrap_or(&self.flags))
     }

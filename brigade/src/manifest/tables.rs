@@ -211,7 +211,7 @@ pub struct SavingsSpec {
     pub place: Option<String>,
     /// Its cases, one for each amount of work, as alternatives.
     pub case: String,
-    /// Those of the other kind.
+    /// The cases of the other kind, one for each amount of work, as alternatives.
     pub over: String,
     /// The measurement's name; by default the case's figure.
     pub measurement: Option<String>,

@@ -35,7 +35,7 @@ fn names_error(line: &str) -> bool {
     is_name || line.starts_with("error") || MARKS.iter().any(|mark| line.contains(mark))
 }
 
-/// Its last lines, if there are more than the reason.
+/// The last lines of what a program printed, if there are more than the reason.
 pub fn rest(printed: &str) -> Option<String> {
     let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
     let text = lines.join("\n");

@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
 /// The command that runs a case of a program with this form and a profile's `flags`: the program's
 /// name and all flags, the case's first. If both set a flag, the case's wins.
 pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
-    let flags = without(flags, &case.flags);
+    let flags = flags_without(flags, &case.flags);
     let mut words = [slice::from_ref(&case.program), &case.flags, &flags].concat();
     if form == Form::Record {
         let placement = name(&case.placement);
@@ -89,7 +89,7 @@ pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
 }
 
 /// The `flags` that are not among `others`, with their values.
-pub fn without(flags: &[String], others: &[String]) -> Vec<String> {
+pub fn flags_without(flags: &[String], others: &[String]) -> Vec<String> {
     let mut left = Vec::new();
     let mut is_left_out = false;
     for word in flags {
@@ -115,7 +115,7 @@ pub fn invoke(job: &Job, signals: &mut Signals) -> Invocation {
     let started_at = format_rfc3339_millis(SystemTime::now()).to_string();
     let words = job.words();
     let judged = run(job, &words, signals).unwrap_or_else(|error| {
-        let is_refused = Exit::of(&error) == Exit::Limit;
+        let is_refused = Exit::from_error(&error) == Exit::Limit;
         let outcome = if is_refused { Outcome::Refused } else { Outcome::Failed };
         Invocation { outcome, error: Some(on_one_line(&error)), ..Invocation::default() }
     });
@@ -324,7 +324,11 @@ mod tests {
             ("--quick --max-time 0.1", "--max-time 9 --quick", ""),
             ("--max-time 0.1", "--max-time-of-all 9", "--max-time 0.1"),
         ] {
-            assert_eq!(without(&words(flags), &words(of_case)), words(left), "{flags} {of_case}");
+            assert_eq!(
+                flags_without(&words(flags), &words(of_case)),
+                words(left),
+                "{flags} {of_case}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
 use super::svg::{END, MIDDLE, START, cut, file, line, placed, rectangle, text};
 use crate::judge::row::Quantity;
-use crate::judge::trace::{Blame, Hop, Part, Piece, Turn, quantiles, within};
+use crate::judge::trace::{Blame, Cause, Hop, Part, Piece, Quantiles, Turn, turns_within};
 
 /// How many hops a picture shows at most.
 const MOST_HOPS: usize = 8;
@@ -72,7 +72,8 @@ fn brief_name(blame: &Blame, tid: u32) -> String {
 pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
     let hops: Vec<&Hop> = blame.hops().collect();
     let (count, trace) = (hops.len(), &blame.trace);
-    let [p50, p99] = quantiles(hops.iter().map(|hop| hop.ns())).map(duration);
+    let Quantiles { median_ns, p99_ns } = Quantiles::new(hops.iter().map(|hop| hop.ns()));
+    let [p50, p99] = [median_ns, p99_ns].map(duration);
     let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
     let crossing = percent(crossing as f64 / count as f64);
     let switches: u64 = trace.batches.iter().map(|batch| batch.counted).sum();
@@ -89,7 +90,8 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
     let mut table = Table::new([left("part of a hop"), right("p50"), right("p99"), right("share")]);
     for time in &blame.parts {
         let shown = |ns| if ns > 0.0 { duration(ns) } else { "0".to_owned() };
-        let [p50, p99] = time.quantiles_ns.map(shown);
+        let Quantiles { median_ns, p99_ns } = time.quantiles;
+        let [p50, p99] = [median_ns, p99_ns].map(shown);
         table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
     }
     let mut worst = hops;
@@ -116,11 +118,11 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
 /// A hop with its cause.
 fn reason(blame: &Blame, hop: &Hop) -> String {
     let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
-    let cause = blame.cause(hop).map_or(String::new(), |(cause, ns, longest)| {
-        let other = longest.by.filter(|_| matches!(cause, Part::Queued | Part::Preempted));
+    let cause = blame.cause(hop).map_or(String::new(), |Cause { part, ns, longest }| {
+        let other = longest.by.filter(|_| matches!(part, Part::Queued | Part::Preempted));
         let by = other.map_or(String::new(), |tid| format!(" ({})", name(blame, tid)));
-        let (ns, [what, _]) = (duration(ns as f64), words(cause));
-        format!(": {ns} of it {what}{by}, CPU {}", longest.cpu)
+        let [what, _] = words(part);
+        format!(": {} of it {what}{by}, CPU {}", duration(ns as f64), longest.cpu)
     });
     let length = duration(hop.ns() as f64);
     format!("{length} from {} to {}{cause}", task(hop.from), task(hop.to))
@@ -156,7 +158,7 @@ pub fn picture(case: &str, blame: &Blame) -> String {
     let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, START, "axis", name);
     let (mut y, mut labels) = (0.0, String::new());
     for (cpu, turns) in &blame.turns {
-        let turns = within(turns, &(ends[0]..ends[1]));
+        let turns = turns_within(turns, &(ends[0]..ends[1]));
         if turns.is_empty() {
             continue;
         }

@@ -13,9 +13,9 @@ pub struct Lines<R> {
 
 /// A line that was read.
 pub enum Line<'a> {
-    /// With its end, unless it is the last and lacks one.
+    /// A line with its end, unless it is the last and lacks one.
     Whole(&'a [u8]),
-    /// One of more than [`LONGEST_LINE`] bytes.
+    /// A line of more than [`LONGEST_LINE`] bytes.
     TooLong,
 }
 

@@ -72,6 +72,6 @@ pub struct Machine {
 /// The median of a case over the runs of a machine.
 #[derive(Debug, Deserialize)]
 pub struct Figure {
-    /// In nanoseconds or bytes.
+    /// The median in nanoseconds or bytes.
     pub figure: f64,
 }
