@@ -125,6 +125,7 @@ PARTS = {
 }
 MARK = re.compile(r"<!--([a-z][a-z0-9_.]*(?:[-/%@][a-z0-9_-]+?)?)-->(.*?)<!--/-->")
 ASLEEP = "<!-- asleep -->"
+NO_BREAK = "\u00a0"  # between a number and its unit
 # The columns of docs/MACHINES.md, cases as in results/machines.json.
 COLUMNS = {
     "coroutine": "coroutine-brigade",
@@ -161,14 +162,18 @@ def factor(value):
     return f"{value:.1f}" if value >= 1.095 else f"{value:.2f}"
 
 
+def percent(share):
+    return f"{share * 100:.0f}{NO_BREAK}%"
+
+
 def shown(value, kind):
     if kind in ("number", "share", "ratio"):
-        return {"number": digits, "ratio": factor, "share": lambda v: f"{v * 100:.0f} %"}[kind](value)
+        return {"number": digits, "ratio": factor, "share": percent}[kind](value)
     step, units = {"nanoseconds": (1000, ["ns", "µs", "ms", "s"]),
                    "bytes": (1024, ["B", "KiB", "MiB", "GiB"])}[kind]
     while abs(value) >= step - 0.5 and len(units) > 1:
         value, units = value / step, units[1:]
-    return f"{value if isinstance(value, int) else digits(value)} {units[0]}"
+    return f"{value if isinstance(value, int) else digits(value)}{NO_BREAK}{units[0]}"
 
 
 def minutes(seconds):
@@ -255,7 +260,7 @@ def machine(of):
 def trace(name, part):
     """The mean of a part over the hops in the picture of a trace, whose titles name parts and times."""
     text = (ROOT / f"docs/trace-{name.replace('_', '-')}.svg").read_text()
-    titles = re.findall(r"<title>(sender|receiver|gap)(.*?), ([\d.]+) (ns|µs|ms)</title>", text)
+    titles = re.findall(r"<title>(sender|receiver|gap)(.*?), ([\d.]+)\s(ns|µs|ms)</title>", text)
     sums = dict.fromkeys(["sender", "switch", "gap", "receiver"], 0)
     for who, what, value, unit in titles:
         who = "switch" if "switches" in what else who

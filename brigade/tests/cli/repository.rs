@@ -503,6 +503,30 @@ fn links_of_documents_lead_to_files_and_headings() {
     assert!(links > 30, "{links} links");
 }
 
+/// What is not a program's name after `brigade run` is a group of the suite, except in PROTOCOL, whose
+/// manifest is its own, and in the history.
+#[test]
+fn groups_that_documents_name_exist() {
+    let suite = manifest("suite.toml");
+    let groups = suite["group"].as_array().expect("groups").iter();
+    let groups: Vec<&str> = groups.map(|group| group["name"].as_str().expect("a name")).collect();
+    let mut found = 0;
+    for document in documents() {
+        if ["CHANGELOG.md", "docs/PROTOCOL.md"].contains(&&*document) {
+            continue;
+        }
+        let text = fs::read_to_string(root().join(&document)).expect("read a document");
+        for rest in text.split("brigade run ").skip(1) {
+            let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-');
+            let word = &rest[..end.unwrap_or(rest.len())];
+            let is_name = !word.is_empty() && !word.starts_with('-');
+            assert!(!is_name || groups.contains(&word), "{document}: brigade run {word}");
+            found += usize::from(is_name);
+        }
+    }
+    assert!(found > 10, "{found} groups");
+}
+
 /// The file that docs/ARCHITECTURE.md calls so: below the root, or in the runner or the harness.
 fn source_file(name: &str) -> PathBuf {
     let places = ["", "brigade/src", "harness/src"].map(|place| root().join(place).join(name));
