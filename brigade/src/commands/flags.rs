@@ -23,7 +23,7 @@ use crate::store::results::Folder;
 ///
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
-#[command(version = version(), args_conflicts_with_subcommands = true)]
+#[command(version = version())]
 #[command(after_help = after(&["brigade", "measuring"]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
@@ -83,6 +83,22 @@ pub enum Command {
     /// Show where a hop's time goes
     #[command(after_help = after(&["trace", "measuring"]))]
     Trace(TraceFlags),
+}
+
+impl Cli {
+    /// The command on this process's command line. `--manifest` may also be before the subcommand;
+    /// flags of `run` there would be ignored.
+    ///
+    /// # Errors
+    /// clap's, also for help and version.
+    pub fn from_command_line() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
+        if cli.command.is_some() && cli.run != RunFlags::default() {
+            let message = "flags of a subcommand are after it, such as: brigade run --rounds 3\n";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(cli)
+    }
 }
 
 impl Command {
@@ -156,7 +172,7 @@ pub enum FailOn {
 }
 
 /// The flags of `brigade run`, which `brigade` without a subcommand takes too.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub struct RunFlags {
     #[command(flatten)]
     pub measure: MeasureFlags,
@@ -173,7 +189,7 @@ pub struct RunFlags {
 }
 
 /// How to measure cases, and where to save the records.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub struct MeasureFlags {
     /// Number of rounds; a round runs every case once [default: as many as fit the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -18,7 +18,6 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use harness::system_files;
 
 use crate::exit::Exit;
@@ -32,7 +31,7 @@ use flags::{Cli, Command};
 pub fn main() -> ExitCode {
     let done = system_files::require_stack().and_then(|()| {
         flags::complete();
-        Cli::try_parse().map_or_else(|error| flags::explain(&error), dispatch)
+        Cli::from_command_line().map_or_else(|error| flags::explain(&error), dispatch)
     });
     let exit = done.unwrap_or_else(|error| {
         let exit = Exit::from_error(&error);

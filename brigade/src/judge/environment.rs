@@ -2,6 +2,7 @@
 //! differences from another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use harness::cpus::CpuList;
 use harness::inherited::Facts;
@@ -225,22 +226,21 @@ pub enum InheritedFact {
     Unusual(Unusual),
 }
 
+/// The entries of `usual.toml`, by the kind of fact.
+static USUAL: LazyLock<BTreeMap<String, Vec<Unusual>>> =
+    LazyLock::new(|| toml::from_str(include_str!("usual.toml")).expect("a table that is tested"));
+
 impl Environment {
     /// Inherited facts that are unusual, the most important first.
-    ///
-    /// # Panics
-    /// Never: `usual.toml` is part of this program.
     pub fn unusual(&self) -> Vec<Unusual> {
-        let table: BTreeMap<String, Vec<Unusual>> =
-            toml::from_str(include_str!("usual.toml")).expect("a table that is tested");
         let mut found = Vec::new();
-        for entry in table.into_values().flatten() {
+        for entry in USUAL.values().flatten() {
             let is_named = |name: &str| name.starts_with(&entry.name) && !HARMLESS.contains(&name);
             let is_usual = |value: &str| entry.usual.iter().any(|usual| usual == value.trim());
             // Values of a group and its parents are separated by commas.
             let are_usual = |values: &str| values.split([',', ';']).all(is_usual);
             let facts = self.facts.iter().filter(|(name, now)| is_named(name) && !are_usual(now));
-            found.extend(facts.map(|(name, now)| self.unusual_fact(&entry, name, now)));
+            found.extend(facts.map(|(name, now)| self.unusual_fact(entry, name, now)));
         }
         found
     }

@@ -72,6 +72,8 @@ pub struct Row {
     pub factor: Option<Estimate>,
     /// CPU time per operation of the whole process, user and kernel.
     pub cpu_ns: Option<f64>,
+    /// System calls per operation, counted by the program; `null` if it does not count them.
+    pub system_calls: Option<f64>,
     /// Context switches per operation, counted by the kernel.
     pub switches: Option<f64>,
     /// Those of threads that began to wait.
@@ -199,6 +201,7 @@ impl Row {
         let case = &mut rows[0];
         case.memory = memory(&used);
         case.cpu_ns = median_of(&used, |figures| figures.cpu_ns);
+        case.system_calls = median_of(&used, |figures| figures.system_calls);
         case.switches = median_of(&used, |figures| figures.switches);
         case.sleeps = median_of(&used, |figures| figures.sleeps);
         case.waits = median_of(&used, |figures| figures.server.as_ref()?.waits);

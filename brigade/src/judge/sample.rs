@@ -45,6 +45,8 @@ pub struct Figures {
     pub work_ns: Option<f64>,
     pub switches: Option<f64>,
     pub sleeps: Option<f64>,
+    /// System calls that the program counted.
+    pub system_calls: Option<f64>,
     /// What a server counted itself; few programs are servers.
     pub server: Option<Box<ServerFigures>>,
     pub idle_ns: Option<f64>,
@@ -146,6 +148,7 @@ impl Figures {
             work_ns: work_ns(record),
             switches: switches(record),
             sleeps: record.switches.map(|counts| counts.voluntary_per_operation),
+            system_calls: record.system_calls_per_operation,
             server: record.serving.map(|serving| {
                 Box::new(ServerFigures {
                     waits: serving.server_waits_per_request,

@@ -75,10 +75,12 @@ struct CsvLine<'a> {
     round: u32,
     outcome: ProcessOutcome,
     value: Option<f64>,
+    /// The median over the case's processes, in the lines of its figure.
+    system_calls_per_operation: Option<f64>,
 }
 
 /// The names of the fields, which the first line writes otherwise.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "run",
     "host",
     "case",
@@ -89,6 +91,7 @@ const COLUMNS: [&str; 10] = [
     "round",
     "outcome",
     "value",
+    "system_calls_per_operation",
 ];
 
 /// The report as CSV, with one line per row and process.
@@ -112,6 +115,7 @@ pub fn csv(report: &Report) -> anyhow::Result<String> {
                 round: process.round,
                 outcome: process.outcome,
                 value: process.value,
+                system_calls_per_operation: row.system_calls,
             })?;
         }
     }

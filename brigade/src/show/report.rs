@@ -22,7 +22,8 @@ use crate::shell::quoted;
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
     the tenth to the ninetieth percentile of processes. p50, p99: within a process. cpu: CPU time, \
-    user and kernel. sw: context switches counted by the kernel. 1 of 12: the notes explain why \
+    user and kernel. sw: context switches counted by the kernel. calls: system calls \
+    counted by the program. 1 of 12: the notes explain why \
     the other processes are not used.";
 
 /// What the columns of the second table mean.
@@ -137,13 +138,18 @@ pub fn tables(group: &Group) -> Vec<Block> {
 
 /// The figures of a group's cases; more percentiles if the group asks for them.
 fn times(group: &Group) -> Table {
-    let figures = if group.tails {
-        ["p50", "p90", "p99", "p99.9", "n"].map(right).into_iter().collect::<Vec<_>>()
+    let counts_calls = group.rows.iter().any(|row| row.system_calls.is_some());
+    let mut columns = Vec::from(["case", "op", "median [95 %]"].map(left));
+    if group.tails {
+        columns.extend(["p50", "p90", "p99", "p99.9"].map(right));
     } else {
-        let figures = ["p50", "p99", "cpu", "sw/op", "n"].map(right);
-        [left("80 %")].into_iter().chain(figures).collect()
-    };
-    let columns = ["case", "op", "median [95 %]"].map(left).into_iter().chain(figures);
+        columns.push(left("80 %"));
+        columns.extend(["p50", "p99", "cpu", "sw/op"].map(right));
+    }
+    if counts_calls {
+        columns.push(right("calls/op"));
+    }
+    columns.push(right("n"));
     let mut table = Table::new(columns);
     let mut before = "";
     for row in &group.rows {
@@ -164,6 +170,9 @@ fn times(group: &Group) -> Table {
                 time(row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds)),
                 row.switches.map_or(ABSENT.to_owned(), three_digits),
             ]);
+        }
+        if counts_calls {
+            cells.push(row.system_calls.map_or(ABSENT.to_owned(), three_digits));
         }
         cells.push(count(row));
         table.push(cells);

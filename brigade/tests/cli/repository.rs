@@ -334,6 +334,17 @@ fn alone(bench: &Bench, arguments: &[&str]) -> Ended {
     Ended::from(brigade)
 }
 
+#[test]
+fn a_manifest_is_named_before_the_subcommand_or_after_it() {
+    let bench = Bench::new(&[], "");
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
+    let before = alone(&bench, &["--manifest", suite, "list", "hops"]);
+    let after = alone(&bench, &["list", "hops", "--manifest", suite]);
+    assert_eq!((before.code, before.stdout), (Some(0), after.stdout));
+    // These would be ignored.
+    assert_eq!(alone(&bench, &["--rounds", "3", "list"]).code, Some(2));
+}
+
 /// This binary contains every program of the suite that needs no build, and runs it under its name
 /// and as a link.
 #[test]
