@@ -22,7 +22,7 @@ pub fn summary(record: &Record) -> String {
             let ns = duration(other.ns_per_operation);
             format!("{}: {ns} of CPU time per {}\n", other.name, other.operation)
         } else {
-            format!("{}:\n  {}", other.name, distribution(other))
+            format!("{}:{}", other.name, distribution_of_phase(other))
         };
     }
     text += &record.serving.as_ref().map_or(String::new(), |found| serving_lines(found, record));
@@ -96,6 +96,14 @@ fn heading(record: &Record) -> String {
     format!("{tasks}, {laps}{incomplete}:\n")
 }
 
+/// A phase after its name: of one sample, which has no distribution, one figure.
+fn distribution_of_phase(phase: &Measurement) -> String {
+    if phase.count > 1 {
+        return format!("\n  {}", distribution(phase));
+    }
+    format!(" {} per {}, in one sample\n", duration(phase.ns_per_operation), phase.operation)
+}
+
 /// Mean and percentiles of a measurement, in two lines.
 fn distribution(measurement: &Measurement) -> String {
     let is_one_operation = measurement.ns_per_task.is_none() && measurement.operations == 1;
@@ -118,22 +126,24 @@ fn distribution(measurement: &Measurement) -> String {
     )
 }
 
-/// Wall time of an operation as CPU time and waiting. CPU time of several
+/// Wall time of an operation as CPU time and waiting, or the CPU time alone. CPU time of several
 /// simultaneous threads can exceed the wall time; then nothing waits.
 fn cpu_line(cpu: &CpuTime, principal: &Measurement) -> String {
+    let operation = &principal.operation;
     let user = cpu.user_ns_per_operation;
     let system = cpu.system_ns_per_operation;
+    let divided = format!("{} user, {} kernel", duration(user), duration(system));
     // Only if the principal measurement covers the whole iteration.
-    let wall = (principal.name == "iteration").then_some(principal.ns_per_operation);
-    let parts = wall.map(|wall| {
+    let line = if principal.name == "iteration" {
+        let wall = principal.ns_per_operation;
         let rest = wall - user - system;
         let what = if rest >= 0.0 { "waiting" } else { "overlapped" };
-        let [user, system, rest] = [user, system, rest.abs()].map(duration);
-        format!(": {user} user, {system} kernel, {rest} {what}")
-    });
-    let wall = duration(wall.unwrap_or(user + system));
+        let [wall, rest] = [wall, rest.abs()].map(duration);
+        format!("per {operation}: {wall}: {divided}, {rest} {what}\n")
+    } else {
+        format!("CPU time per {operation}: {}: {divided}\n", duration(user + system))
+    };
     let uncounted = cpu.uncounted_ns_per_operation.map(duration);
     let uncounted = uncounted.map(|ns| format!("  and {ns} in the kernel after the join\n"));
-    let [parts, uncounted] = [parts, uncounted].map(Option::unwrap_or_default);
-    format!("per {}: {wall}{parts}\n{uncounted}", principal.operation)
+    line + &uncounted.unwrap_or_default()
 }
