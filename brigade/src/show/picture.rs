@@ -100,7 +100,6 @@ fn column(parts: &[Part], height: f64, width: f64) -> String {
 fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
     let times = match row.factor {
         _ if is_reference => "1".to_owned(),
-        Some(ratio) if ratio.value < 0.0995 => factor(ratio.value),
         Some(ratio) => format!("{}×", factor(ratio.value)),
         None => String::new(),
     };

@@ -129,7 +129,7 @@ fn two_digits(value: f64) -> String {
 }
 
 /// A ratio with two significant digits, three from 100 on and near 1, where they are as fine above it
-/// as below; below a tenth such as `1/25`.
+/// as below; down to a thousandth.
 pub fn factor(ratio: f64) -> String {
     match ratio {
         99_950.0.. => ">99999".to_owned(),
@@ -140,8 +140,9 @@ pub fn factor(ratio: f64) -> String {
         9.95.. => format!("{ratio:.0}"),
         1.095..9.95 => format!("{ratio:.1}"),
         0.0995..1.095 => format!("{ratio:.2}"),
-        0.0009..0.0995 => format!("1/{:.0}", 1.0 / ratio),
-        _ => "<1/1000".to_owned(),
+        0.00995..0.0995 => format!("{ratio:.3}"),
+        0.00095..0.00995 => format!("{ratio:.4}"),
+        _ => "<0.001".to_owned(),
     }
 }
 
@@ -255,9 +256,11 @@ mod tests {
             (1.03, "1.03"),
             (1.094, "1.09"),
             (1.096, "1.1"),
-            (0.04, "1/25"),
-            (0.001, "1/1000"),
-            (0.0, "<1/1000"),
+            (0.056, "0.056"),
+            (0.04, "0.040"),
+            (0.00512, "0.0051"),
+            (0.001, "0.0010"),
+            (0.0, "<0.001"),
             (12_345.0, "12300"),
             (1e9, ">99999"),
         ];

@@ -477,10 +477,7 @@ mod tests {
                 let unit = units.iter().find(|(name, _)| *name == unit).map_or(1.0, |pair| pair.1);
                 number.parse::<f64>().unwrap() * if words[1] == "s" { 1e9 } else { unit }
             }
-            _ => match text.trim().split_once('/') {
-                Some((_, below)) => 1.0 / below.parse::<f64>().unwrap(),
-                None => text.trim().parse().unwrap(),
-            },
+            _ => text.trim().parse().unwrap(),
         }
     }
 
