@@ -10,7 +10,7 @@ use crate::commands::flags::{Format, ReportFlags};
 use crate::commands::output;
 use crate::commands::saved::{Saved, alike, neighbours};
 use crate::exit::Exit;
-use crate::judge::report::{OtherRun, Report, RunData, RunProgress, other_run, report};
+use crate::judge::report::{OtherRun, Report, RunData, RunProgress, report};
 use crate::judge::run::Run;
 use crate::judge::savings::Savings;
 use crate::judge::state::State;
@@ -79,7 +79,7 @@ impl<'a> Reporter<'a> {
         let own = SavedRun::described(folder);
         let before = own.map_or(String::new(), |own| own.description.started_at);
         let others = alike(folder, &before).into_iter();
-        let others = others.map(|(_, mut saved)| other_run(manifest, &mut saved.run)).collect();
+        let others = others.map(|(_, mut saved)| OtherRun::of(manifest, &mut saved.run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 

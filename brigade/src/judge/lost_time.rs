@@ -52,6 +52,10 @@ pub enum Word {
     Unknown,
     /// Nothing disturbed it.
     Quiet,
+    /// Nothing disturbed it, but the machine was slower than in earlier quiet runs.
+    Slow,
+    /// Nothing disturbed it, but the machine was faster than in earlier quiet runs.
+    Fast,
     /// The machine changed its speed.
     Unsteady,
     /// Other programs took most of what was lost.

@@ -184,13 +184,26 @@ pub struct RunData<'a> {
     pub alike: &'a [OtherRun],
 }
 
-/// What a run contributes to the forecast of another one of its build: its figures, and whether
-/// they can be compared with those of others.
-pub type OtherRun = (FiguresByCase, bool);
+/// What a run contributes to the report of a later one of its build and machine.
+#[derive(Clone, Debug)]
+pub struct OtherRun {
+    /// Its figures.
+    pub figures: FiguresByCase,
+    /// The time of the reference work, in nanoseconds.
+    pub reference_ns: Option<f64>,
+    /// Whether nothing disturbed it.
+    pub is_quiet: bool,
+}
 
-/// What a saved run contributes.
-pub fn other_run(manifest: &Manifest, run: &mut Run) -> OtherRun {
-    (run.figures(manifest), is_quiet(run))
+impl OtherRun {
+    /// What a saved run contributes.
+    pub fn of(manifest: &Manifest, run: &mut Run) -> Self {
+        Self {
+            figures: run.figures(manifest),
+            reference_ns: run.reference_ns(),
+            is_quiet: is_quiet(run),
+        }
+    }
 }
 
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
@@ -324,8 +337,8 @@ fn is_quiet(run: &Run) -> bool {
 }
 
 /// How far the next quiet run will be from a quiet one.
-fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases) -> Option<Repeat> {
-    if !is_quiet(data.run) {
+fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases, state: &State) -> Option<Repeat> {
+    if !is_quiet(data.run) || !state.has_usual_pace() {
         return None;
     }
     let rows = || cases.rows.iter().map(|rows| &rows[0]);
@@ -334,7 +347,7 @@ fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases) -> Option<Repeat> 
     let has_most = |other: &FiguresByCase| {
         2 * figures.keys().filter(|case| other.contains_key(*case)).count() >= figures.len()
     };
-    let quiet = data.alike.iter().filter(|(_, is_quiet)| *is_quiet).map(|(figures, _)| figures);
+    let quiet = data.alike.iter().filter(|other| other.is_quiet).map(|other| &other.figures);
     let quiet: Vec<&FiguresByCase> = quiet.filter(|figures| has_most(figures)).collect();
     let mut floors = BTreeMap::new();
     for (name, spread) in &RECORDED.repeat {
@@ -350,7 +363,10 @@ fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases) -> Option<Repeat> 
 
 fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
     let Run { description, environment, .. } = &*data.run;
-    let state = State::of(data.run, data.progress.rounds);
+    let own_ns = data.run.reference_ns();
+    let quiet = data.alike.iter().filter(|other| other.is_quiet);
+    let earlier_ns: Vec<f64> = quiet.filter_map(|other| other.reference_ns).collect();
+    let state = State::of(data.run, data.progress.rounds).among(own_ns, &earlier_ns);
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: data.name.clone(),
@@ -364,10 +380,10 @@ fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
         seed: description.seed,
         progress: data.progress.clone(),
         skipped: description.skipped.clone(),
-        state,
         lost_time: data.run.lost_time(),
-        reference_ns: data.run.reference_ns(),
-        repeat: repeat(manifest, data, cases),
+        reference_ns: own_ns,
+        repeat: repeat(manifest, data, cases, &state),
+        state,
     }
 }
 
@@ -544,7 +560,7 @@ mod tests {
     fn only_a_quiet_run_is_forecast_and_by_quiet_ones() {
         let manifest = fixtures::manifest();
         let (quiet, busy) = (fixtures::run(), busy());
-        let alike = &[&quiet, &busy].map(|run| other_run(&manifest, &mut run.judged()));
+        let alike = &[&quiet, &busy].map(|run| OtherRun::of(&manifest, &mut run.judged()));
         let runs = |saved: &WholeRun| {
             let (name, run) = (String::new(), &mut saved.judged());
             let progress = RunProgress::default();

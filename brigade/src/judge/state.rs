@@ -22,6 +22,11 @@ const UNFIT: f64 = 0.05;
 /// The machine changed its speed if the slowest tenth of its readings is by this share slower than
 /// the fastest tenth. docs/STATISTICS.md shows what runs on either side of it are like.
 const UNSTEADY: f64 = 1.0 / 3.0;
+/// A quiet run's reference work differs by at most this share from its median in earlier quiet runs
+/// of the machine, if there are so many.
+const SAME_PACE: f64 = 0.15;
+const FEWEST_EARLIER: usize = 2;
+
 /// The fewest readings that have tenths.
 const FEWEST_READINGS: usize = 20;
 /// The fewest readings on a CPU that show its own speed: CPUs of one machine may differ.
@@ -38,11 +43,30 @@ pub struct State {
     /// How much slower the machine was in the slowest tenth of the readings of its speed than in the
     /// fastest, as a share; `null` for too few readings.
     pub speed_change: Option<f64>,
+    /// How fast the machine was compared with earlier quiet runs; `null` for fewer than two.
+    pub pace: Option<Pace>,
     /// Whether so little time was lost that its ratios answer questions.
     pub is_fit: bool,
     /// Whether the machine kept its speed as well, so that its times can be compared with those of
     /// another run.
     pub is_comparable: bool,
+}
+
+/// How fast a machine was compared with earlier quiet runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Pace {
+    /// The time of the reference work divided by its median in those runs.
+    pub ratio: f64,
+    /// How many runs these are.
+    pub runs: usize,
+}
+
+impl Pace {
+    /// Whether the machine was as fast as in those runs.
+    fn is_usual(self) -> bool {
+        (1.0 / (1.0 + SAME_PACE)..=1.0 + SAME_PACE).contains(&self.ratio)
+    }
 }
 
 impl State {
@@ -75,7 +99,29 @@ impl State {
             Word::Quiet
         };
         let is_fit = share <= UNFIT;
-        Self { word, causes, speed_change, is_fit, is_comparable: is_fit && !is_unsteady }
+        let is_comparable = is_fit && !is_unsteady;
+        Self { word, causes, speed_change, pace: None, is_fit, is_comparable }
+    }
+
+    /// The same state, but of a run whose reference work took this long, next to its times in earlier
+    /// quiet runs of the machine.
+    pub fn among(self, reference_ns: Option<f64>, earlier_ns: &[f64]) -> Self {
+        let usual_ns = median(earlier_ns).filter(|_| earlier_ns.len() >= FEWEST_EARLIER);
+        let ratio = reference_ns.zip(usual_ns).map(|(own_ns, usual_ns)| own_ns / usual_ns);
+        let Some(ratio) = ratio else { return self };
+        let pace = Pace { ratio, runs: earlier_ns.len() };
+        let word = match self.word {
+            Word::Quiet if pace.is_usual() => Word::Quiet,
+            Word::Quiet if ratio > 1.0 => Word::Slow,
+            Word::Quiet => Word::Fast,
+            other => other,
+        };
+        Self { word, pace: Some(pace), ..self }
+    }
+
+    /// Whether the machine was as fast as in earlier quiet runs, as far as there are any.
+    pub fn has_usual_pace(&self) -> bool {
+        self.pace.is_none_or(Pace::is_usual)
     }
 
     /// Whether the machine changed its speed.
@@ -141,6 +187,27 @@ mod tests {
             Some((Word::Stolen, false))
         );
         assert_eq!(word(LostTime { resolution: 0.004, ..stolen(0.001) }), Some((Word::Busy, true)));
+    }
+
+    #[test]
+    fn a_quiet_run_is_slow_or_fast_next_to_two_earlier_ones() {
+        let quiet = LostTime { others: Some(0.0), stolen: Some(0.0), ..LostTime::default() };
+        let busy = LostTime { others: Some(0.3), resolution: 0.01, ..quiet };
+        for (lost, own_ns, earlier_ns, expected) in [
+            (quiet, 1000.0, &[500.0][..], Word::Quiet),
+            (quiet, 574.0, &[500.0, 400.0, 900.0], Word::Quiet),
+            (quiet, 576.0, &[500.0, 400.0, 900.0], Word::Slow),
+            (quiet, 430.0, &[500.0, 500.0], Word::Fast),
+            (busy, 1000.0, &[500.0, 500.0], Word::Busy),
+        ] {
+            let state = State::from(Some(lost), None, 12).among(Some(own_ns), earlier_ns);
+            assert_eq!(state.word, expected, "{own_ns} {earlier_ns:?}: {state:?}");
+            let is_usual = matches!(expected, Word::Quiet);
+            assert_eq!(state.has_usual_pace(), is_usual, "{state:?}");
+            assert_eq!(state.is_fit, expected != Word::Busy, "ratios remain");
+        }
+        let unknown = State::from(Some(quiet), None, 12).among(None, &[500.0, 500.0]);
+        assert_eq!((unknown.word, unknown.pace), (Word::Quiet, None));
     }
 
     /// Readings on these CPUs, in turn.

@@ -42,7 +42,7 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
 /// Whether this machine is slow, and in what.
 fn answer(Standing { report, ranks, slow }: &Standing) -> String {
     if !report.run.state.is_comparable {
-        return no_answer(&report.run.state, "brigade run");
+        return no_answer(&report.run.state, "brigade run").line();
     }
     let all = ranks.len();
     let slow_figures = ranks.iter().filter(|rank| rank.is_slow()).count();

@@ -11,7 +11,7 @@ use super::machine;
 use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines, without_padding};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
-use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, verdict};
+use super::verdict::{FEWEST_ROUNDS, Verdict, again, next_run, no_answer, verdict};
 use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::shell::quoted;
@@ -89,8 +89,12 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     let mut answers = shown_answers(report, is_question);
     let mut text = head(report, place.bold);
     // The answer to a question comes first, but until the run has ended rows keep their places.
-    if is_question && !is_running && !answers.is_empty() {
-        text = answers.drain(..).collect::<String>() + "\n" + &text;
+    if is_question && !is_running {
+        if !report.run.state.is_fit {
+            text = why_no_answer(report, place.bold) + "\n" + &machine_and_inherited(&report.run);
+        } else if !answers.is_empty() {
+            text = answers.drain(..).collect::<String>() + "\n" + &text;
+        }
     }
     // A group that explains rows of the first screen shows them with its answer.
     let explains = matches!(&report.groups[..], [only] if only.parts);
@@ -121,6 +125,20 @@ fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
     answers.take(MOST_ANSWERS).map(|answer| lines(&answer)).collect()
 }
 
+/// Why a disturbed run answers no question, and what to type.
+fn why_no_answer(report: &Report, bold: bool) -> String {
+    let command = again(&report.run).unwrap_or_else(|| "brigade run".to_owned());
+    let Verdict { word, text, .. } = no_answer(&report.run.state, &command);
+    after_word(word, &text, bold)
+}
+
+/// A verdict's text after its word, which may be bold.
+fn after_word(word: &str, text: &str, bold: bool) -> String {
+    let word = if bold { format!("\u{1b}[1m{word}\u{1b}[0m") } else { word.to_owned() };
+    // The width of a line leaves out what makes the word bold.
+    filled(text, &format!("{word}: "), "")
+}
+
 /// The parts of the first screen between column heads and a legend. If lines must scroll off, the
 /// first part comes last; while a run goes on it is the only one.
 fn parts(report: &Report, is_low: bool, is_running: bool) -> String {
@@ -142,21 +160,27 @@ fn column_heads() -> String {
     )
 }
 
-/// The machine, how far the run is, and the verdict on it.
+/// The machine, how far the run is, the verdict on it, and what it inherited.
 fn head(report: &Report, bold: bool) -> String {
     let run = &report.run;
     let Verdict { word, text, .. } = verdict(run);
-    let word = if bold { format!("\u{1b}[1m{word}\u{1b}[0m") } else { word.to_owned() };
-    // The width of a line leaves out what makes the word bold.
-    let verdict = filled(&text, &format!("{word}: "), "");
-    let inherited = match &run.inherited[..run.inherited.len().min(MOST_INHERITED)] {
+    let verdict = after_word(word, &text, bold);
+    first_line(run) + &bar(&run.progress) + &verdict + &inherited(run)
+}
+
+/// The head of an ended run without the verdict.
+fn machine_and_inherited(run: &RunSummary) -> String {
+    first_line(run) + &inherited(run)
+}
+
+/// What is unusual of what the run inherited, as far as there is room.
+fn inherited(run: &RunSummary) -> String {
+    let facts: Vec<String> =
+        run.inherited.iter().take(MOST_INHERITED).map(machine::inherited).collect();
+    match &facts[..] {
         [] => String::new(),
-        facts => {
-            let facts: Vec<String> = facts.iter().map(machine::inherited).collect();
-            lines(&format!("inherited: {}", facts.join("; ")))
-        }
-    };
-    format!("{}{}{verdict}{inherited}", first_line(run), bar(&run.progress))
+        facts => lines(&format!("inherited: {}", facts.join("; "))),
+    }
 }
 
 /// The machine on the left, the day and the number of rounds on the right.

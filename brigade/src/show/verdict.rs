@@ -1,12 +1,17 @@
-//! Words about a whole run: whether its figures can be quoted, and what the next run will show.
+//! Words about a whole run: whether its figures can be quoted, what to type if not, and what the next
+//! run will show.
 
-use super::quantity::{percent, small_share};
+use harness::terminal;
+
+use super::quantity::{factor, percent, small_share};
 use crate::judge::compare::Repeat;
 use crate::judge::report::RunSummary;
 pub use crate::judge::state::FEWEST_ROUNDS;
-use crate::judge::state::{Cause, State, Word};
+use crate::judge::state::{Cause, Pace, State, Word};
+use crate::shell::quoted;
 
 /// A verdict on a run.
+#[derive(Debug)]
 pub struct Verdict {
     /// The verdict in one word, such as `QUIET`.
     pub word: &'static str,
@@ -16,27 +21,61 @@ pub struct Verdict {
     pub text: String,
 }
 
+impl Verdict {
+    /// The word, then the reason.
+    pub fn line(&self) -> String {
+        format!("{}: {}", self.word, self.text)
+    }
+}
+
 /// A cause of lost time that is smaller than this is not named next to a larger one.
 const NAMED: f64 = 0.01;
 
-/// Whether the figures of a run can be quoted, and why.
+/// How long a run is suggested whose default length shows nothing, in seconds.
+const LONG_SECONDS: &str = "600";
+
+/// Whether the figures of a run can be quoted, why, and what to type if not.
 pub fn verdict(run: &RunSummary) -> Verdict {
-    of_state(&run.state)
+    let state = &run.state;
+    let Verdict { word, is_good, text } = of_state(state);
+    if run.progress.seconds_left.is_some() {
+        let word = if state.word == Word::Early { "EARLY" } else { word };
+        return Verdict { word, is_good, text };
+    }
+    let is_too_short = match state.word {
+        Word::Early => run.progress.is_complete,
+        Word::Unknown => !state.causes.is_empty(),
+        _ => false,
+    };
+    let text = if is_too_short && let Some(command) = longer(run) {
+        format!("{text} For a longer run: {command}")
+    } else if state.word == Word::Early && !run.progress.is_complete {
+        format!("{text} Resume the run.")
+    } else if !state.is_fit
+        && let Some(command) = again(run)
+    {
+        let (cause, when) = (what_disturbed(state), when(state.word));
+        format!("{cause}. Do not quote these figures; repeat it {when}: {command}")
+    } else {
+        text
+    };
+    Verdict { word, is_good, text }
 }
 
-/// The verdict on a run in this state.
+/// The verdict on an ended run in this state.
 pub fn of_state(state: &State) -> Verdict {
     let others = state.causes.iter().find(|cause| cause.word == Word::Busy);
     let text = match (state.word, others) {
-        (Word::Early, _) => format!("no verdict before round {FEWEST_ROUNDS}."),
-        (Word::Unknown, None) => "the run did not record what other programs used.".to_owned(),
+        (Word::Early, _) => format!("a verdict takes {FEWEST_ROUNDS} rounds."),
+        (Word::Unknown, None) => "the run did not record what other programs took.".to_owned(),
         (Word::Unknown, Some(others)) => format!(
-            "in so short a run, nothing shows whether other programs used up to {} of the CPU.",
+            "in so short a run, nothing shows whether other programs took up to {} of the CPUs.",
             small_share(rounded_up(others.share))
         ),
         (Word::Quiet, _) => {
             state.causes.first().map_or(String::new(), |cause| cause_of(cause) + ".")
         }
+        (Word::Slow | Word::Fast, _) => pace(state.pace),
         (Word::Unsteady, _) => format!("{}. Quote ratios, not times.", changed_speed(state)),
         (_, _) => {
             let advice =
@@ -49,9 +88,11 @@ pub fn of_state(state: &State) -> Verdict {
 
 fn word(word: Word) -> &'static str {
     match word {
-        Word::Early => "EARLY",
+        Word::Early => "SHORT",
         Word::Unknown => "UNKNOWN",
         Word::Quiet => "QUIET",
+        Word::Slow => "SLOW",
+        Word::Fast => "FAST",
         Word::Unsteady => "UNSTEADY",
         Word::Busy => "BUSY",
         Word::Stolen => "STOLEN",
@@ -62,17 +103,50 @@ fn word(word: Word) -> &'static str {
 }
 
 /// Why a run answers nothing, and the command to type when that is over.
-pub fn no_answer(state: &State, command: &str) -> String {
-    let repeat = match state.word {
-        Word::Busy => "repeat it when they have ended",
-        Word::Stolen => "repeat it when the hypervisor is less busy",
-        Word::Throttled => "repeat it with a larger quota",
-        _ => "repeat it",
-    };
-    format!("{}: {}. No answer; {repeat}: {command}", word(state.word), what_disturbed(state))
+pub fn no_answer(state: &State, command: &str) -> Verdict {
+    let (cause, when) = (what_disturbed(state), when(state.word));
+    let text = format!("{cause}. No answer; repeat it {when}: {command}");
+    Verdict { word: word(state.word), is_good: false, text }
 }
 
-/// What disturbed a run, such as `other programs used 40 % of the CPU`.
+/// When to repeat a run that was disturbed so.
+fn when(word: Word) -> &'static str {
+    match word {
+        Word::Busy => "when they have ended",
+        Word::Stolen => "when the hypervisor has less to do",
+        Word::Throttled => "with a larger quota",
+        Word::Stopped => "without stopping it",
+        _ => "later",
+    }
+}
+
+/// The command for the same groups and cases, ready to paste; `None` if the run does not have it.
+pub fn again(run: &RunSummary) -> Option<String> {
+    let mut words = run.command.iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if ["--rounds", "--time", "--seed"].contains(&word.as_str()) {
+            words.next();
+        } else if word.starts_with('-') {
+            // The run may be a stranger's, who writes other flags.
+            return None;
+        } else {
+            kept.push(word.as_str());
+        }
+    }
+    let is_ours = matches!(kept[..], ["brigade", "run", ..]);
+    is_ours.then(|| terminal::line(&quoted(kept)))
+}
+
+/// The command for a longer run of the same groups and cases: of the default length, or more.
+fn longer(run: &RunSummary) -> Option<String> {
+    let is_bounded = |word: &String| ["--rounds", "--time"].contains(&word.as_str());
+    let command = again(run)?;
+    let is_default = !run.command.iter().any(is_bounded);
+    Some(if is_default { format!("{command} --time {LONG_SECONDS}") } else { command })
+}
+
+/// What disturbed a run, such as `other programs took 40 % of the CPUs`.
 pub fn what_disturbed(state: &State) -> String {
     let seen = state.causes.iter().filter(|cause| !cause.is_bound).enumerate();
     let named = seen.filter(|(index, cause)| *index == 0 || cause.share >= NAMED);
@@ -88,6 +162,16 @@ fn changed_speed(state: &State) -> String {
     format!("the machine changed speed by {change}")
 }
 
+/// That the machine was slower or faster than before.
+fn pace(pace: Option<Pace>) -> String {
+    let Some(Pace { ratio, runs }) = pace else { return String::new() };
+    format!(
+        "nothing disturbed it, but the reference took {} times as long as in {runs} earlier quiet \
+         runs. Quote ratios, not times.",
+        factor(ratio)
+    )
+}
+
 /// One cause of lost time.
 fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
     let amount = if *is_bound && *share >= 0.0005 {
@@ -100,7 +184,7 @@ fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
         Word::Throttled => format!("a CPU quota took {amount} of the time"),
         Word::Stopped => format!("signals stopped it for {amount} of the time"),
         Word::Disturbed => format!("{amount} of the time is unexplained"),
-        _ => format!("other programs used {amount} of the CPU"),
+        _ => format!("other programs took {amount} of the CPUs"),
     }
 }
 
@@ -135,4 +219,56 @@ pub fn next_run(run: &RunSummary) -> Option<String> {
         "A guess from {earlier}{recorded_runs} recorded runs of {recorded_machines} {machines}: \
          {forecast}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::judge::report::RunProgress;
+
+    /// A run of these words in this state, as far as it went.
+    fn run(word: Word, is_fit: bool, command: &[&str]) -> RunSummary {
+        let mut run = fixtures::report().run;
+        let causes = vec![Cause { word: Word::Busy, share: 0.03, is_bound: is_fit }];
+        run.state = State { word, causes, is_fit, is_comparable: is_fit, ..State::default() };
+        run.command = command.iter().map(|word| (*word).to_owned()).collect();
+        run
+    }
+
+    #[test]
+    fn a_run_that_can_be_better_says_what_to_type() {
+        let groups = ["brigade", "run", "pinned", "a --tasks 2", "--rounds", "2", "--seed", "7"];
+        let longer = "brigade run pinned 'a --tasks 2'";
+        for (word, is_fit, command, expected) in [
+            (Word::Early, true, &groups[..], Some(longer)),
+            (Word::Unknown, true, &groups, Some(longer)),
+            (Word::Early, true, &["brigade", "run"], Some("brigade run --time 600")),
+            (Word::Busy, false, &groups, Some(longer)),
+            (Word::Busy, true, &groups, None),
+            (Word::Quiet, true, &groups, None),
+            (Word::Slow, true, &groups, None),
+            // From a stranger.
+            (Word::Busy, false, &["brigade", "run", "--manifest", "x"], None),
+            (Word::Busy, false, &["rm", "-r", "x"], None),
+            (Word::Early, true, &[], None),
+        ] {
+            let text = verdict(&run(word, is_fit, command)).text;
+            let found = text.rsplit_once(": ").map(|(_, command)| command);
+            assert_eq!(found, expected, "{text}");
+        }
+        let Verdict { word, text, .. } = no_answer(&run(Word::Busy, false, &groups).state, "x");
+        assert_eq!((word, text.ends_with(": x")), ("BUSY", true), "{text}");
+    }
+
+    #[test]
+    fn a_run_is_early_only_while_it_goes_on() {
+        let mut run = run(Word::Early, true, &["brigade", "run"]);
+        assert_eq!(verdict(&run).word, "SHORT");
+        run.progress = RunProgress { is_complete: false, ..run.progress };
+        assert!(!verdict(&run).text.contains("brigade"), "it can be resumed");
+        run.progress.seconds_left = Some(1.0);
+        let Verdict { word, text, .. } = verdict(&run);
+        assert_eq!((word, text.contains("brigade")), ("EARLY", false));
+    }
 }
