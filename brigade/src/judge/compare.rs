@@ -55,6 +55,8 @@ pub struct Comparison {
     pub earlier_runs: usize,
     /// Whether both sides are saved runs of one build: their difference is not the program's.
     pub is_one_build: bool,
+    /// How long the processes of both sides took, in seconds; `null` for saved runs.
+    pub seconds: Option<f64>,
     /// Why no case has a verdict; `null` if cases may have one.
     pub no_verdict: Option<NoVerdict>,
     /// How the conditions differ.
@@ -166,6 +168,19 @@ impl Side {
     }
 }
 
+/// What a comparison shows if it goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoreTime {
+    /// How much longer it takes, in seconds.
+    pub seconds: f64,
+    /// The smallest change that half of the undecided cases then show, as a share.
+    pub share: f64,
+}
+
+/// How many times as long a comparison is suggested at least and at most.
+const LEAST_TIMES: f64 = 1.5;
+const MOST_TIMES: f64 = 4.0;
+
 /// One case of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -234,6 +249,7 @@ impl Comparison {
             correction,
             earlier_runs: earlier.iter().map(Vec::len).sum(),
             is_one_build: false,
+            seconds: None,
             no_verdict: None,
             environment_differences: Vec::new(),
             cases: Vec::new(),
@@ -340,6 +356,40 @@ impl Comparison {
         median(&logs).map(f64::exp_m1)
     }
 
+    /// The confidence of all verdicts together; of two saved runs that of each.
+    pub fn overall_confidence(&self) -> f64 {
+        if self.design == Design::Groups { CONFIDENCE } else { OF_VERDICTS }
+    }
+
+    /// Whether a slowdown of the margin or more is excluded of a case. Of two saved runs the verdict
+    /// decides, since runs of one build differ by more than an interval shows.
+    pub fn excludes_slowdown(&self, case: &Compared) -> bool {
+        match case.verdict {
+            Verdict::Same | Verdict::Faster => true,
+            Verdict::Slower => false,
+            Verdict::Unresolved if self.no_verdict.is_some() => false,
+            Verdict::Unresolved => {
+                let is_below = |ends: Interval| as_printed(ends.high) <= 1.0 + self.margin;
+                self.design != Design::TwoRuns && case.ratio.interval.is_some_and(is_below)
+            }
+        }
+    }
+
+    /// What more time would show of the undecided cases; `None` of saved runs, and without intervals.
+    pub fn with_more_time(&self) -> Option<MoreTime> {
+        let seconds = self.seconds?;
+        let undecided = self.cases.iter().filter(|case| !self.excludes_slowdown(case));
+        let half =
+            |case: &Compared| case.ratio.interval.map(|ends| (ends.high / ends.low).ln() / 2.0);
+        let half_widths: Vec<f64> = undecided.filter_map(half).collect();
+        let half_width = median(&half_widths)?;
+        // The width falls with the root of the number of rounds.
+        let needed = (half_width / self.margin.ln_1p()).powi(2);
+        let times = needed.clamp(LEAST_TIMES, MOST_TIMES);
+        let share = (half_width / times.sqrt()).exp_m1().max(self.margin);
+        Some(MoreTime { seconds: seconds * (times - 1.0), share })
+    }
+
     /// How many cases have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
@@ -361,8 +411,8 @@ impl Verdict {
     /// the case is unresolved.
     pub fn of(ratio: &Estimate, margin: f64) -> Self {
         let Some(Interval { low, high }) = ratio.interval else { return Self::Unresolved };
-        // As printed: no interval that is seen to contain 1 excludes it.
-        let [low, high] = [low, high].map(|end| (end * 1e3).round() / 1e3);
+        // No interval that is seen to contain 1 excludes it.
+        let [low, high] = [low, high].map(as_printed);
         let most = 1.0 + margin;
         if 1.0 / most <= low && high <= most {
             Self::Same
@@ -374,6 +424,11 @@ impl Verdict {
             Self::Unresolved
         }
     }
+}
+
+/// An end of a ratio's interval with the three decimals that are printed.
+fn as_printed(end: f64) -> f64 {
+    (end * 1e3).round() / 1e3
 }
 
 /// How far the figures of the next quiet run will be from those of this one.
@@ -537,6 +592,46 @@ mod tests {
         let (corrected, ratio) = verdict(Some(1.001), Some(1.0 / 1.2));
         assert_eq!(corrected, Verdict::Same);
         assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+    }
+
+    /// Side by side, for a minute: a margin of 3 % and these intervals.
+    fn side_by_side(intervals: &[[f64; 2]]) -> Comparison {
+        let rows = || intervals.iter().map(|_| row("ring", SCATTER)).collect::<Vec<_>>();
+        let sides = [Side::default(), Side::default()];
+        let both = [rows(), rows()];
+        let mut found = Comparison::of(Design::SideBySide, sides, both, 0.03, None, &[]);
+        found.seconds = Some(60.0);
+        let case = found.cases[0].clone();
+        let with = |[low, high]: &[f64; 2]| {
+            let interval = Some(Interval { low: *low, high: *high });
+            let ratio = Estimate { value: (low * high).sqrt(), interval, count: 9 };
+            Compared { verdict: Verdict::of(&ratio, 0.03), ratio, ..case.clone() }
+        };
+        found.cases = intervals.iter().map(with).collect();
+        found
+    }
+
+    #[test]
+    fn a_slowdown_is_excluded_by_the_upper_end_of_an_interval() {
+        let intervals = [[0.98, 1.02], [0.8, 0.9], [0.9, 1.03], [0.9, 1.031], [1.1, 1.2]];
+        let found = side_by_side(&intervals);
+        let excluded = found.cases.iter().map(|case| found.excludes_slowdown(case));
+        assert_eq!(excluded.collect::<Vec<_>>(), [true, true, true, false, false]);
+        let saved = Comparison { design: Design::TwoRuns, ..found };
+        assert!(!saved.excludes_slowdown(&saved.cases[2]), "runs of one build differ by more");
+    }
+
+    /// The width of an interval halves in four times the time.
+    #[test]
+    fn more_time_shows_smaller_changes() {
+        let widths = [[0.9, 1.0 / 0.9], [0.95, 1.0 / 0.95]];
+        let found = widths.map(|ends| side_by_side(&[ends]).with_more_time().unwrap());
+        let [wide, narrow] = found;
+        assert_eq!(wide.seconds, 180.0);
+        assert!((wide.share - (1.0 / 0.9_f64.sqrt() - 1.0)).abs() < 1e-9, "{wide:?}");
+        // (ln 0.95 / ln 1.03)² = 3.01
+        assert!((narrow.seconds - 120.0).abs() < 2.0 && narrow.share == 0.03, "{narrow:?}");
+        assert_eq!(side_by_side(&[[0.99, 1.01]]).with_more_time(), None);
     }
 
     #[test]

@@ -6,14 +6,14 @@ use harness::flags::name;
 
 use super::machine::difference;
 use super::page::{Block, NO_BREAK_SPACE, Table, left, right};
-use super::quantity::{figure, percent, small_share, three_digits, with_ends};
+use super::quantity::{brief, ends, figure, percent, small_share, three_digits, with_ends};
 use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
 use crate::judge::compare::{
-    Compared, Comparison, Design, NoVerdict, NotCompared, NotComparedFor, Pair, Side, SideName,
-    Verdict,
+    Compared, Comparison, Design, MoreTime, NoVerdict, NotCompared, NotComparedFor, Pair, Side,
+    SideName, Verdict,
 };
 use crate::judge::environment::{Difference, DifferencesByKind, by_kind};
-use crate::judge::row::{ProcessOutcome, Row};
+use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::state::State;
 use crate::shell::quoted;
 
@@ -21,7 +21,7 @@ use crate::shell::quoted;
 const SIDES: Pair<&str> = ["baseline", "candidate"];
 
 /// The way of comparing builds that needs no other runs.
-const DIRECTLY: &str = "compare the builds directly: brigade compare --bin OLD --bin NEW CASE…";
+const DIRECTLY: &str = "compare the builds side by side: brigade compare --bin OLD --bin NEW CASE…";
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -32,15 +32,20 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         let text = format!("{words}: {}{end}", lines(facts).join(", "));
         (!facts.is_empty()).then_some(Block::Paragraph(text))
     };
-    let mut page: Vec<Block> = joined("Inherited unlike", &inherited, ".").into_iter().collect();
-    page.extend(joined("These runs differ in", &kernels, "."));
-    page.push(Block::Paragraph(decides(comparison)));
+    // What changes the meaning of a verdict comes before it.
+    let first = [&inherited[..], &kernels[..]].concat();
+    let mut page: Vec<Block> = joined("These runs differ in", &first, ".").into_iter().collect();
+    page.push(Block::Paragraph(verdict(comparison)));
+    page.extend(state_of_both(comparison).map(Block::Paragraph));
+    page.extend(resolution(comparison).map(Block::Paragraph));
     if !kernels.is_empty() && comparison.design == Design::TwoRuns {
         page.push(Block::Paragraph(BOOTS.to_owned()));
     }
-    page.extend(joined("different CPUs", &cpus, ""));
+    page.extend(joined("The CPUs differ in", &cpus, "."));
+    let has_state = state_of_both(comparison).is_none();
     let sides = SIDES.iter().zip(&comparison.sides);
-    page.push(Block::Items(sides.map(|(label, described)| side(label, described)).collect()));
+    let sides = sides.map(|(label, described)| side(label, described, has_state));
+    page.push(Block::Items(sides.collect()));
     if comparison.is_one_build {
         let text = "Both sides are one build: what differs is the machine, not the program.";
         page.push(Block::Paragraph(text.to_owned()));
@@ -88,15 +93,127 @@ fn not_compared(NotCompared { case, reason }: &NotCompared) -> String {
     format!("{case}: {reason}")
 }
 
-/// What it can decide, from how much, and the number of cases with each verdict.
-fn decides(comparison: &Comparison) -> String {
-    let Comparison { design, earlier_runs, sides, cases, .. } = comparison;
+/// The most cases that the first line names.
+const MOST_NAMED: usize = 3;
+
+/// Whether the candidate is slower, or why nobody can tell and what would.
+fn verdict(comparison: &Comparison) -> String {
+    let cases = &comparison.cases;
     if cases.is_empty() {
         return "NO VERDICT: no case has figures of both sides.".to_owned();
     }
     if let Some(reason) = comparison.no_verdict {
         return no_verdict(comparison, reason);
     }
+    let with = |verdict: Verdict| cases.iter().filter(move |case| case.verdict == verdict);
+    let all = cases.len();
+    let slower = comparison.count(Verdict::Slower);
+    let faster = comparison.count(Verdict::Faster);
+    let undecided: Vec<&Compared> =
+        cases.iter().filter(|case| !comparison.excludes_slowdown(case)).collect();
+    let margin = format!("{}{NO_BREAK_SPACE}%", brief(comparison.margin * 100.0));
+    let confidence = percent(comparison.overall_confidence());
+    if slower > 0 {
+        format!("SLOWER: {slower} of {all}. {}", takes(with(Verdict::Slower)))
+    } else if !undecided.is_empty() {
+        format!(
+            "UNDECIDED: {} of {all}. {}; {}",
+            undecided.len(),
+            intervals(&undecided),
+            what_would_decide(comparison)
+        )
+    } else if faster > 0 {
+        let others = if faster < all {
+            format!(" In the others a slowdown of {margin} or more is excluded ({confidence}).")
+        } else {
+            String::new()
+        };
+        format!("FASTER: {faster} of {all}. {}{others}", takes(with(Verdict::Faster)))
+    } else {
+        let cases = if all == 1 { "case" } else { "cases" };
+        format!(
+            "NOT SLOWER: in {all} of {all} {cases} a slowdown of {margin} or more is excluded \
+             ({confidence})."
+        )
+    }
+}
+
+/// How many times as long these cases take, the largest change first.
+fn takes<'a>(cases: impl Iterator<Item = &'a Compared>) -> String {
+    let mut cases: Vec<&Compared> = cases.collect();
+    let size = |case: &Compared| case.ratio.value.ln().abs();
+    cases.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let shown = cases.iter().take(MOST_NAMED).map(|case| {
+        let what = match case.rows[0].unit {
+            Quantity::Bytes => "the memory",
+            _ => "as long",
+        };
+        let (label, times) = (&case.rows[0].label, hundredths(case.ratio.value));
+        format!("{label} takes {times} times {what} {}", ends(&case.ratio, hundredths))
+    });
+    let more = match cases.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more below"),
+    };
+    shown.collect::<Vec<_>>().join(", ") + &more + "."
+}
+
+/// Cases with the intervals of their ratios, the widest first.
+fn intervals(cases: &[&Compared]) -> String {
+    let width =
+        |case: &Compared| case.ratio.interval.map_or(f64::INFINITY, |ends| ends.high / ends.low);
+    let mut cases = cases.to_vec();
+    cases.sort_by(|one, other| width(other).total_cmp(&width(one)));
+    let shown = cases.iter().take(MOST_NAMED).map(|case| {
+        format!("{}{NO_BREAK_SPACE}{}", case.rows[0].label, ends(&case.ratio, hundredths))
+    });
+    let more = match cases.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    shown.collect::<Vec<_>>().join(", ") + &more
+}
+
+/// What would decide about cases that are undecided.
+fn what_would_decide(comparison: &Comparison) -> String {
+    match comparison.design {
+        Design::SideBySide => comparison.with_more_time().map_or_else(
+            || "more rounds would decide.".to_owned(),
+            |MoreTime { seconds, share }| {
+                let time = more_time(seconds);
+                format!("{time} would decide from {} on.", percent(share))
+            },
+        ),
+        Design::TwoRuns => DIRECTLY.to_owned(),
+        Design::Groups => "more runs a side would decide.".to_owned(),
+    }
+}
+
+/// Such as `3 more minutes`.
+fn more_time(seconds: f64) -> String {
+    match (seconds / 60.0).ceil() {
+        ..=1.0 => "one more minute".to_owned(),
+        minutes => format!("{minutes:.0} more minutes"),
+    }
+}
+
+/// The state of both sides, if they ran on the same CPUs in the same rounds: that of the side which
+/// was disturbed more.
+fn state_of_both(comparison: &Comparison) -> Option<String> {
+    let is_shared = comparison.sides.iter().all(|side| !side.other_cpus);
+    let states = comparison.sides.iter().flat_map(|side| &side.states);
+    let lost = |state: &&State| -> f64 {
+        state.causes.iter().filter(|cause| !cause.is_bound).map(|cause| cause.share).sum()
+    };
+    let worst = states.max_by(|one, other| lost(one).total_cmp(&lost(other)))?;
+    let is_asked = comparison.design == Design::SideBySide && is_shared;
+    is_asked.then(|| of_state(worst).line())
+}
+
+/// From which change on the cases get verdicts, and how many have which; `None` without verdicts.
+fn resolution(comparison: &Comparison) -> Option<String> {
+    let Comparison { design, sides, cases, no_verdict: None, .. } = comparison else { return None };
+    let share = comparison.resolution()?;
     let verdicts = [Verdict::Slower, Verdict::Faster, Verdict::Same, Verdict::Unresolved];
     let counts = verdicts
         .map(|verdict| format!("{}{NO_BREAK_SPACE}{}", comparison.count(verdict), name(&verdict)));
@@ -107,16 +224,15 @@ fn decides(comparison: &Comparison) -> String {
     let from = match design {
         Design::SideBySide => {
             let rounds = cases.iter().map(|case| case.ratio.count).max().unwrap_or(0);
-            format!("{rounds} rounds")
+            &format!("{rounds} rounds")
         }
-        Design::TwoRuns => format!("These 2 runs and {earlier_runs} earlier ones"),
-        Design::Groups => "These runs".to_owned(),
+        Design::TwoRuns | Design::Groups => "These runs",
     };
-    let detects =
-        comparison.resolution().map_or("are too few to show a change".to_owned(), |share| {
-            format!("show changes of {} or more in half of the cases", small_share(share))
-        });
-    format!("{from} {detects}: {}{missing}{builds}.", counts.join(", "))
+    Some(format!(
+        "{from} can show a change only from {} on, in half of the cases: {}{missing}{builds}.",
+        small_share(share),
+        counts.join(", ")
+    ))
 }
 
 /// Why nothing is decided, and what to do.
@@ -136,21 +252,23 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
             format!("NO VERDICT: {disturbed}. {repeat}")
         }
         NoVerdict::FewEarlier(lacking) => {
-            let times = if lacking == 1 { "once" } else { "twice" };
             let known = match comparison.earlier_runs {
-                0 => "no earlier run shows".to_owned(),
-                1 => "1 earlier run does not show".to_owned(),
+                0 => "nothing shows".to_owned(),
+                1 => "one earlier run does not show".to_owned(),
                 known => format!("{known} earlier runs of two builds do not show"),
             };
+            let unknown =
+                format!("NO VERDICT: {known} how much two runs of one build differ here.");
             if is_of_kernels {
-                return format!("NO VERDICT: {known} how much runs of one build differ here.");
+                return unknown;
             }
-            let then =
-                if comparison.is_one_build { "the last two" } else { "the new build after it" };
-            format!(
-                "NO VERDICT: {known} how much runs of one build differ here. Run the old build \
-                 {times} more and compare {then}, or {DIRECTLY}"
-            )
+            let times = if lacking == 1 { "once" } else { "twice" };
+            let more = if comparison.is_one_build {
+                format!("Run it {times} more and compare the last two")
+            } else {
+                format!("Run the old build {times} more, then the new one again")
+            };
+            format!("{unknown} {more}, or {DIRECTLY}")
         }
         NoVerdict::FewRuns(needed) => {
             let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();
@@ -161,8 +279,8 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
                 _ => format!(" for one case, {needed} for {cases} cases together"),
             };
             format!(
-                "CANNOT DECIDE: five runs a side are needed{together}. The baseline has \
-                 {baseline}, the candidate {candidate}."
+                "NO VERDICT: five runs a side are needed{together}. The baseline has {baseline}, \
+                 the candidate {candidate}."
             )
         }
     }
@@ -213,6 +331,11 @@ fn table(comparison: &Comparison) -> Table {
     table
 }
 
+/// A ratio with two decimals near 1.
+fn hundredths(ratio: f64) -> String {
+    if (0.0..9.995).contains(&ratio) { format!("{ratio:.2}") } else { three_digits(ratio) }
+}
+
 /// A ratio with three decimals near 1, where they matter.
 fn thousandths(ratio: f64) -> String {
     if (0.0..9.9995).contains(&ratio) { format!("{ratio:.3}") } else { three_digits(ratio) }
@@ -223,7 +346,7 @@ fn records(side: &Side) -> String {
     side.records.clone().unwrap_or_else(|| format!("{} runs", side.states.len()))
 }
 
-fn side(label: &str, described: &Side) -> String {
+fn side(label: &str, described: &Side, has_state: bool) -> String {
     let Side { revision, wrap, args, states, .. } = described;
     let mut parts = vec![records(described)];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
@@ -231,15 +354,14 @@ fn side(label: &str, described: &Side) -> String {
         let command = quoted(words.iter().map(String::as_str));
         parts.extend((!words.is_empty()).then(|| quoted([flag, &*command])));
     }
-    parts.extend(state_of(states));
+    parts.extend(state_of(states).filter(|_| has_state));
     format!("{label}: {}", parts.join(", "))
 }
 
 /// The verdict on a side's only run, or how many of its runs have which.
 fn state_of(states: &[State]) -> Option<String> {
     if let [state] = states {
-        let StateVerdict { word, text, .. } = of_state(state);
-        return Some(format!("{word}: {text}"));
+        return Some(of_state(state).line());
     }
     let mut counts = BTreeMap::<&str, usize>::new();
     for state in states {

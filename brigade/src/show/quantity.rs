@@ -84,10 +84,15 @@ pub fn estimate(estimate: &Estimate, quantity: Quantity) -> String {
 
 /// A figure with its interval.
 pub fn with_ends(figure: &str, estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
+    format!("{figure}{NO_BREAK_SPACE}{}", ends(estimate, show))
+}
+
+/// The interval of an estimate, such as `[0.93, 1.12]`.
+pub fn ends(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
     let ends = estimate.interval.map_or(ABSENT.to_owned(), |ends| {
         format!("{},{NO_BREAK_SPACE}{}", show(ends.low), show(ends.high))
     });
-    format!("{figure}{NO_BREAK_SPACE}[{ends}]")
+    format!("[{ends}]")
 }
 
 /// A share of 0 to 1 as a whole percentage, such as `40 %`.

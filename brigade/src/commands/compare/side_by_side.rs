@@ -3,6 +3,7 @@
 //! binaries, under different commands or with different flags.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use harness::{anonymous, terminal};
@@ -69,7 +70,9 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
         format!("{:>3.0} % round {}, {name}\n", 100.0 * schedule.share(), turn.round)
     };
     let mut schedule = Schedule::of_comparison(&description);
+    let began = Instant::now();
     session.measure(&mut schedule, &cases, &mut series, screen)?;
+    let seconds = began.elapsed().as_secs_f64();
 
     let rows = series.each_mut().map(|series| series.run.cases(&manifest));
     let others = baseline.build != candidate.build;
@@ -83,6 +86,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let sides = [side(&baseline, 0), side(&candidate, 1)];
     let margin = flags.margin / 100.0;
     let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
+    comparison.seconds = Some(seconds);
     comparison.not_compared.splice(..0, skipped.into_iter().map(not_compared));
     print(&comparison, flags)?;
     if session.signals.stops() > 0 {
