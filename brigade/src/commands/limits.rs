@@ -12,6 +12,9 @@ use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::show::limits::{connections, of_kind, of_kinds};
 
+/// The kinds with a connection for each task: threads, and async tasks.
+const CONNECTIONS: [Kind; 2] = [Kind::ThreadTcp, Kind::TokioTcp];
+
 /// Runs `brigade limits`.
 ///
 /// # Errors
@@ -19,11 +22,15 @@ use crate::show::limits::{connections, of_kind, of_kinds};
 pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
     let forecast = |kind| Forecast::new(kind, flags.tasks, &limits);
-    let kinds = flags.kind.map_or_else(|| Kind::value_variants().to_vec(), |kind| vec![kind]);
+    let kinds = match (flags.kind, flags.tasks) {
+        (Some(kind), _) => vec![kind],
+        (None, Some(_)) => CONNECTIONS.to_vec(),
+        (None, None) => Kind::value_variants().to_vec(),
+    };
     let kinds: Vec<Forecast> = kinds.into_iter().map(forecast).collect();
     let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
     let answer = |tasks| {
-        let sides = [Kind::ThreadTcp, Kind::TokioTcp].map(forecast);
+        let sides = CONNECTIONS.map(forecast);
         let savings = savings_here(manifest);
         connections(tasks, &sides, fullest_here(manifest).as_ref(), &savings)
     };

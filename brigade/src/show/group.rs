@@ -196,10 +196,6 @@ pub fn parts_on_screen(group: &Group) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use harness::limits::{Forecast, Kind};
-
-    use super::super::limits::connections;
-    use super::super::page::Block;
     use super::*;
     use crate::judge::savings::MoreSwitches;
     use crate::judge::statistics::Interval;
@@ -249,19 +245,6 @@ mod tests {
         few.steps.iter_mut().for_each(|step| step.saving.share.interval = None);
         few.at.iter_mut().for_each(|at| at.share.interval = None);
         assert_eq!(saved(&[few]), [""; 0]);
-    }
-
-    /// `limits --tasks` and `run serve` say the same of the work in a request.
-    #[test]
-    fn limits_prints_the_same_sentence() {
-        let sides = [Kind::ThreadTcp, Kind::TokioTcp];
-        let sides = sides.map(|kind| Forecast::new(kind, Some(10), &[]));
-        let shown = |savings: &[Savings]| {
-            let page = connections(10, &sides, None, savings);
-            let is_sentence = |block: &&Block| **block == Block::Paragraph(saved(savings).concat());
-            page.iter().filter(is_sentence).count()
-        };
-        assert_eq!((shown(&[savings()]), shown(&[])), (1, 0));
     }
 
     #[test]

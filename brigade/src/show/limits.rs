@@ -5,14 +5,14 @@ use harness::flags::{description, name};
 use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
-use super::group::saved;
-use super::page::{self, ABSENT, Block, Table, joined, left, right};
-use super::quantity::{factor, figure, shown, small_share};
-use super::verdict::{Verdict, verdict};
-use crate::judge::connections::{Decision, Pair, decide, pairs};
+use super::group::percent_with_ends;
+use super::page::{self, ABSENT, Block, Table, left, right};
+use super::quantity::{brief_ticks, figure, percent, shown};
+use super::verdict::{Verdict, no_answer, verdict};
+use crate::judge::connections::{Servers, bytes_per_connection, free_memory};
 use crate::judge::report::Report;
 use crate::judge::row::{Quantity, Row};
-use crate::judge::savings::Savings;
+use crate::judge::savings::{Saving, Savings};
 
 /// The longest name of a limit in a table, in columns.
 const NAME_WIDTH: usize = 34;
@@ -112,7 +112,11 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
         }
         table.push(cells);
     }
-    let details = "Details: brigade limits --kind KIND".to_owned();
+    let details = match tasks {
+        Some(_) => "All kinds: brigade limits. Details: brigade limits --kind KIND",
+        None => "Details: brigade limits --kind KIND",
+    };
+    let details = details.to_owned();
     page.extend([Block::Table(table), Block::Paragraph(details)]);
     page::text(&page)
 }
@@ -126,90 +130,125 @@ fn short_name(limit: &Limit) -> String {
     }
 }
 
-/// The answer for so many connections, by a thread or an async task each, what async tasks save by
-/// the work in a request, and a table of what the run measured; without a run how to make one.
+/// The answer for so many connections, by a thread or an async task each: whether they fit, what a
+/// request costs with both, and what is left of that with work in a request; then the servers that
+/// the run measured. Without a run how to make one.
 pub fn connections(
     tasks: u64,
     sides: &[Forecast; 2],
     report: Option<&Report>,
     savings: &[Savings],
 ) -> Vec<Block> {
-    let pairs = report.map_or_else(Vec::new, pairs);
+    let servers = report.and_then(|report| Some((report, Servers::of(report)?)));
     let is_fit = report.is_none_or(|report| report.run.state.is_fit);
-    // Ratios of a disturbed run decide nothing.
-    let deciding = if is_fit { &pairs[..] } else { &[] };
-    let mut page = vec![Block::Paragraph(answer(tasks, sides, deciding))];
-    page.push(Block::Paragraph(match &saved(savings)[..] {
-        [] => "Whether that matters next to the work in a request: brigade run serve.".to_owned(),
-        sentences => sentences.join("\n"),
-    }));
-    let Some(report) = report.filter(|_| !pairs.is_empty()) else {
-        let advice = "No run of this machine has their memory and times: brigade run (3 minutes).";
-        page.push(Block::Paragraph(advice.to_owned()));
-        return page;
-    };
-    let mut table =
-        Table::new([left(""), right("async task"), right("thread"), right("×"), left("thread")]);
-    for Pair { what, task, thread, ratio } in pairs {
-        let label = thread.label.clone();
-        table.push(vec![joined(what), figure(task), figure(thread), factor(ratio.value), label]);
+    let [answer, fits] = fitting(tasks, sides);
+    let mut page = Vec::new();
+    if !fits.is_empty() {
+        page.push(Block::Paragraph(format!("{answer}: {fits}")));
+    } else {
+        let costs = match &servers {
+            None => "What they cost is not known yet: brigade run (3 minutes)".to_owned(),
+            Some((report, _)) if !is_fit => {
+                let run = &report.run;
+                format!(
+                    "What they cost is not known: {}",
+                    no_answer(&run.state, "brigade run").line()
+                )
+            }
+            Some((_, servers)) => costs(tasks, &sides[0], servers),
+        };
+        page.push(Block::Paragraph(format!("{answer}. {costs}")));
     }
-    let Verdict { word, text, .. } = verdict(&report.run);
-    if !is_fit {
-        let text = format!(
-            "{word}: {text} They decide nothing; repeat them on a quiet machine: brigade run"
-        );
-        page.push(Block::Paragraph(text));
-    }
-    let source = format!("Medians of {}, which was {word}.", report.run.name);
-    page.extend([Block::Table(table), Block::Paragraph(source)]);
+    page.push(Block::Paragraph(savings.first().and_then(difference).unwrap_or_else(|| {
+        "What is left of that with work in a request: brigade run serve (5 minutes)".to_owned()
+    })));
+    page.extend(
+        servers.map_or_else(Vec::new, |(report, servers)| of_servers(tasks, report, &servers)),
+    );
     page
 }
 
-/// One sentence: which of the two, and why.
-fn answer(tasks: u64, [threads, async_tasks]: &[Forecast; 2], pairs: &[Pair]) -> String {
-    let number = count(tasks);
-    let most = |forecast: &Forecast, what: &str| {
-        let limit = forecast.binding().map_or("", |line| &line.limit.name);
-        format!("{} {what} ({limit})", count(forecast.fits.unwrap_or(0)))
+/// What requests and memory cost with both kinds.
+fn costs(tasks: u64, threads: &Forecast, Servers { task, thread, .. }: &Servers) -> String {
+    let all = |row: &Row| bytes_per_connection(row).map(|bytes| bytes * tasks as f64);
+    let with_memory = |row: &Row, end: &str| {
+        let memory = all(row).map(|bytes| format!("{}{end} and ", shown(bytes, Quantity::Bytes)));
+        memory.unwrap_or_default() + &figure(row)
     };
-    if !async_tasks.allows(tasks) {
-        let (most, kind) = (most(async_tasks, "async tasks"), name(&async_tasks.kind));
-        return format!(
-            "Neither fits yet: at most {most}. brigade limits --kind {kind} --tasks {tasks} \
-             prints how to raise it."
-        );
-    }
-    if !threads.allows(tasks) {
-        let most = most(threads, "threads");
-        let (do_fit, _) = fitting(async_tasks);
-        return format!("Async: only {most} fit here, but {number} async tasks {do_fit}.");
-    }
-    let Decision { is_for_async, by_time, by_memory, share } = decide(tasks, threads, pairs);
-    let time = by_time.map(|pair| {
-        let times = factor(pair.ratio.value);
-        format!("a {} takes {times} times as long", pair.thread.operation)
-    });
-    let memory = by_memory.map(|pair| {
-        let all = |row: &Row| shown(row.value() * tasks as f64, Quantity::Bytes);
-        let share = share
-            .map_or(String::new(), |share| format!(", {} of the free memory", small_share(share)));
-        format!("they hold {} instead of {}{share}", all(pair.thread), all(pair.task))
-    });
-    let reasons: Vec<String> = time.into_iter().chain(memory).collect();
-    let which = if is_for_async { "Async" } else { "Either" };
-    let but = if reasons.is_empty() { "" } else { ", but " };
-    let (_, fit) = fitting(threads);
-    format!("{which}: {number} threads {fit}{but}{}.", reasons.join(", and "))
+    let share = all(thread).zip(free_memory(threads)).map(|(bytes, free)| bytes / free as f64);
+    let share = share
+        .filter(|share| *share >= MUCH)
+        .map_or(String::new(), |share| format!(", {} of the free memory,", percent(share)));
+    format!(
+        "Threads take {} of CPU per request, async tasks {}.",
+        with_memory(thread, &share),
+        with_memory(task, "")
+    )
 }
 
-/// Whether tasks that no known limit refuses fit: what follows "these do not, but those", and "those".
-fn fitting(forecast: &Forecast) -> (&'static str, &'static str) {
-    if forecast.at_most {
-        ("may, as far as limits can be read", "may fit, as far as limits can be read")
-    } else {
-        ("do", "fit")
+/// Threads that need this share of the free memory or more are many.
+const MUCH: f64 = 0.1;
+
+/// What remains of the difference between the kinds with the least work in a request.
+fn difference(savings: &Savings) -> Option<String> {
+    let Saving { work_ns, share, .. } = savings.at.first()?;
+    share.interval?;
+    let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
+    Some(format!(
+        "With {work} of work per request the difference is {}: brigade run serve",
+        percent_with_ends(share)
+    ))
+}
+
+/// What the run measured of servers.
+fn of_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block> {
+    let mut table = Table::new([
+        left("a task for each connection"),
+        right("CPU per request"),
+        right("memory of one"),
+        right(&format!("of {}", count(tasks))),
+    ]);
+    let memory =
+        |bytes: Option<f64>| bytes.map_or(ABSENT.to_owned(), |bytes| shown(bytes, Quantity::Bytes));
+    for row in &servers.rows {
+        let bytes = bytes_per_connection(row);
+        let all = bytes.map(|bytes| bytes * tasks as f64);
+        table.push(vec![row.label.clone(), figure(row), memory(bytes), memory(all)]);
     }
+    let Verdict { word, .. } = verdict(&report.run);
+    let source = format!("Medians of {}, which was {word}.", report.run.name);
+    vec![Block::Table(table), Block::Paragraph(source)]
+}
+
+/// Whether so many threads and async tasks fit, in a word or two; and unless both do, what stops
+/// them.
+fn fitting(tasks: u64, [threads, async_tasks]: &[Forecast; 2]) -> [String; 2] {
+    let end = |forecast: &Forecast, what: &str| {
+        let limit = forecast.binding().map_or("", |line| &line.limit.name);
+        format!("{what} end at {} ({limit})", count(forecast.fits.unwrap_or(0)))
+    };
+    let raise = |forecast: &Forecast| {
+        let kind = name(&forecast.kind);
+        format!("brigade limits --kind {kind} --tasks {tasks} prints how to raise it")
+    };
+    let (answer, fits) = match [threads, async_tasks].map(|forecast| forecast.allows(tasks)) {
+        [true, true] if threads.at_most || async_tasks.at_most => {
+            ("BOTH MAY FIT, as far as limits can be read", String::new())
+        }
+        [true, true] => ("BOTH FIT", String::new()),
+        [false, true] => {
+            ("ONLY ASYNC TASKS FIT", format!("{}. {}", end(threads, "threads"), raise(threads)))
+        }
+        [true, false] => (
+            "ONLY THREADS FIT",
+            format!("{}. {}", end(async_tasks, "async tasks"), raise(async_tasks)),
+        ),
+        [false, false] => {
+            let ends = [end(threads, "threads"), end(async_tasks, "async tasks")].join(", ");
+            ("NEITHER FITS YET", format!("{ends}. {}", raise(async_tasks)))
+        }
+    };
+    [answer.to_owned(), fits]
 }
 
 /// A count with thousands separators: `16,370`.
@@ -230,24 +269,78 @@ fn quantity(resource: Resource, amount: u64) -> String {
 mod tests {
     use harness::limits::Kind;
 
+    use super::super::group::saved;
     use super::*;
     use crate::fixtures;
+    use crate::judge::row::{MemoryItem, MemoryPart};
     use crate::judge::state::Word;
+    use crate::judge::statistics::{Estimate, Interval};
 
-    #[test]
-    fn a_disturbed_run_decides_nothing_between_threads_and_tasks() {
-        let sides =
-            [Kind::ThreadTcp, Kind::TokioTcp].map(|kind| Forecast::new(kind, Some(10), &[]));
+    /// The fixed report, whose hops are requests, with a connection's memory.
+    fn report() -> Report {
         let mut report = fixtures::report();
         let blocks = report.screen.iter_mut().flat_map(|part| &mut part.blocks);
         for row in blocks.flat_map(|block| &mut block.rows) {
             row.operation = "request".to_owned();
+            let bytes_per_task = Estimate::of(&[10_240.0]).unwrap();
+            row.memory = vec![MemoryPart { name: MemoryItem::Sum, bytes_per_task }];
         }
-        let text = |report: &Report| page::text(&connections(10, &sides, Some(report), &[]));
-        let quiet = text(&report);
-        assert!(quiet.starts_with("Async: ") && quiet.contains("which was QUIET"), "{quiet}");
+        report
+    }
+
+    fn text(limits: &[Limit], report: Option<&Report>) -> String {
+        let sides = [Kind::ThreadTcp, Kind::TokioTcp];
+        let sides = sides.map(|kind| Forecast::new(kind, Some(1024), limits));
+        page::text(&connections(1024, &sides, report, &[]))
+    }
+
+    #[test]
+    fn the_first_line_is_whether_they_fit_and_what_they_cost() {
+        let mut report = report();
+        let quiet = text(&[], Some(&report));
+        let first = "BOTH FIT. Threads take 10.0 MiB and 1.79 µs of CPU per request, async tasks \
+                     10.0 MiB and 906 ns.";
+        let shown = quiet.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.starts_with(first) && shown.contains("which was QUIET"), "{quiet}");
         (report.run.state.word, report.run.state.is_fit) = (Word::Busy, false);
-        let busy = text(&report);
-        assert!(busy.starts_with("Either: ") && busy.contains("BUSY: "), "{busy}");
+        let busy = text(&[], Some(&report));
+        assert!(busy.starts_with("BOTH FIT. ") && busy.contains(" BUSY: "), "{busy}");
+        assert!(!busy.contains("Threads take"), "it decides nothing: {busy}");
+        assert!(text(&[], None).contains("brigade run (3 minutes)"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_with_its_limit() {
+        let limit = |resource, value| Limit::new(resource, "the limit", Some(value));
+        for (limits, answer) in [
+            (vec![limit(Resource::Threads, 9)], "ONLY ASYNC TASKS FIT: "),
+            (vec![limit(Resource::EpollWatches, 9)], "ONLY THREADS FIT: "),
+            (vec![limit(Resource::Files, 9)], "NEITHER FITS YET: "),
+            (vec![limit(Resource::Files, 1 << 20)], "BOTH FIT. "),
+        ] {
+            let shown = text(&limits, None);
+            assert!(shown.starts_with(answer), "{answer}: {shown}");
+            assert_eq!(shown.contains("the limit"), !answer.starts_with("BOTH"), "{shown}");
+        }
+    }
+
+    /// `limits --tasks` and `run serve` say the same of the work in a request.
+    #[test]
+    fn the_difference_that_remains_is_that_of_run_serve() {
+        let interval = Some(Interval { low: -0.04, high: 0.16 });
+        let share = Estimate { value: 0.06, interval, count: 9 };
+        let saved_ns = share.map(|share| share * 20_000.0);
+        let savings = Savings {
+            kind: "async tasks".to_owned(),
+            of: "the time".to_owned(),
+            place: None,
+            operation: "request".to_owned(),
+            steps: Vec::new(),
+            at: vec![Saving { work_ns: 13_000.0, share, saved_ns }],
+            why: None,
+        };
+        let shown = percent_with_ends(&share);
+        assert!(difference(&savings).unwrap().contains(&shown));
+        assert!(saved(&[savings])[0].contains(&shown));
     }
 }

@@ -91,6 +91,24 @@ fn sides_may_run_under_different_commands() {
     assert_eq!(command.as_array().unwrap()[..6], words);
 }
 
+#[test]
+fn the_first_word_is_the_verdict() {
+    let bench = noisy(&["a"]);
+    for (slowdown, margin, expected) in [
+        ("400", "3", "SLOWER: "),
+        ("-300", "3", "FASTER: "),
+        ("0", "20", "NOT SLOWER: "),
+        ("0", "0.1", "UNDECIDED: "),
+    ] {
+        let [same, other] = ["0", slowdown].map(|by| format!("--slowdown {by}"));
+        let sides = ["--args", &same, "--args", &other, "--margin", margin];
+        let ended = bench.ends(&[&["compare"][..], &side_by_side(&sides)].concat());
+        assert!(ended.stdout.starts_with(expected), "{slowdown} {margin}: {ended:?}");
+        // More time may decide, if anything is open.
+        assert_eq!(ended.stdout.contains(" would decide "), expected == "UNDECIDED: ", "{ended:?}");
+    }
+}
+
 /// The folders of both sides of the only comparison.
 fn folders(bench: &Bench) -> [std::path::PathBuf; 2] {
     bench.result_folders().try_into().unwrap()

@@ -323,9 +323,9 @@ fn what_hidden_control_groups_allow_is_unknown() {
         let forecast = threads(&script);
         assert_eq!(forecast["at_most"], true, "{hide}: {forecast}");
         let text = under(&script, "limits --tasks 100").stdout;
-        let row = text.lines().find(|line| line.starts_with("thread ")).expect("threads");
+        let row = text.lines().find(|line| line.starts_with("thread-tcp ")).expect("threads");
         assert_eq!(row.split_whitespace().nth(1), Some("unknown"), "{hide}: {text}");
-        assert!(text.starts_with("Either: 100 threads may fit"), "{hide}: {text}");
+        assert!(text.starts_with("BOTH MAY FIT, "), "{hide}: {text}");
     }
 }
 
