@@ -29,5 +29,8 @@ fn a_summary_prints_one_sample_once_and_names_cpu_time() {
     let shown = PROGRAM.run(&["--tasks=20", "--iters=5"]).succeeded().stdout;
     let cold: Vec<&str> = shown.lines().filter(|line| line.starts_with("create_cold:")).collect();
     assert!(matches!(cold[..], [line] if line.ends_with(" per thread creation, in one sample")));
-    assert!(shown.lines().any(|line| line.starts_with("CPU time per thread creation: ")), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.starts_with("CPU time per thread creation: ")),
+        "{shown}"
+    );
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use harness::flags::name;
 
 use super::machine::difference;
-use super::page::{Block, NO_BREAK_SPACE, Table, left, right};
+use super::page::{Block, NO_BREAK_SPACE, Table, left, right, unbroken};
 use super::quantity::{brief, ends, figure, percent, small_share, three_digits, with_ends};
 use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
 use crate::judge::compare::{
@@ -21,7 +21,10 @@ use crate::shell::quoted;
 const SIDES: Pair<&str> = ["baseline", "candidate"];
 
 /// The way of comparing builds that needs no other runs.
-const DIRECTLY: &str = "compare the builds side by side: brigade compare --bin OLD --bin NEW CASE…";
+fn directly() -> String {
+    let command = unbroken("brigade compare --bin OLD --bin NEW CASE…");
+    format!("compare the builds side by side: {command}")
+}
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -39,7 +42,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     page.extend(state_of_both(comparison).map(Block::Paragraph));
     page.extend(resolution(comparison).map(Block::Paragraph));
     if !kernels.is_empty() && comparison.design == Design::TwoRuns {
-        page.push(Block::Paragraph(BOOTS.to_owned()));
+        page.push(Block::Paragraph(boots()));
     }
     page.extend(joined("The CPUs differ in", &cpus, "."));
     let has_state = state_of_both(comparison).is_none();
@@ -60,9 +63,13 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 }
 
 /// How to decide between two kernels.
-const BOOTS: &str = "One run of each kernel does not separate it from what differs from boot to boot. \
-                     Boot each five times or more and measure once per boot; each run is then one \
-                     sample: brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5.";
+fn boots() -> String {
+    let command = unbroken("brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5");
+    format!(
+        "One run of each kernel does not separate it from what differs from boot to boot. Boot each \
+         five times or more and measure once per boot; each run is then one sample: {command}"
+    )
+}
 
 /// That no case was compared, and why the first was not.
 pub fn nothing_compared(comparison: &Comparison) -> String {
@@ -184,7 +191,7 @@ fn what_would_decide(comparison: &Comparison) -> String {
                 format!("{time} would decide from {} on.", percent(share))
             },
         ),
-        Design::TwoRuns => DIRECTLY.to_owned(),
+        Design::TwoRuns => directly(),
         Design::Groups => "more runs a side would decide.".to_owned(),
     }
 }
@@ -247,7 +254,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
                     "The sides use different CPUs. Repeat it when these are idle."
                 }
                 _ if is_of_kernels => "Repeat that run on a quiet machine.",
-                _ => &format!("Repeat that run on a quiet machine, or {DIRECTLY}"),
+                _ => &format!("Repeat that run on a quiet machine, or {}", directly()),
             };
             format!("NO VERDICT: {disturbed}. {repeat}")
         }
@@ -268,7 +275,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
             } else {
                 format!("Run the old build {times} more, then the new one again")
             };
-            format!("{unknown} {more}, or {DIRECTLY}")
+            format!("{unknown} {more}, or {}", directly())
         }
         NoVerdict::FewRuns(needed) => {
             let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();

@@ -7,7 +7,7 @@ use harness::terminal;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::page::{Block, NO_BREAK_SPACE};
+use super::page::{Block, with_spaces};
 use super::report::{made, page};
 use crate::judge::report::Report;
 use crate::judge::row::{ProcessOutcome, Quantity};
@@ -21,7 +21,7 @@ pub fn markdown(report: &Report) -> String {
 
 /// Parts of a Markdown page, with a blank line between them.
 pub fn blocks(page: &[Block]) -> String {
-    page.iter().map(block).collect::<Vec<_>>().join("\n").replace(NO_BREAK_SPACE, " ")
+    with_spaces(&page.iter().map(block).collect::<Vec<_>>().join("\n"))
 }
 
 fn block(block: &Block) -> String {

@@ -6,7 +6,7 @@ use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
 use super::group::percent_with_ends;
-use super::page::{self, ABSENT, Block, Table, left, right};
+use super::page::{self, ABSENT, Block, Table, left, right, unbroken};
 use super::quantity::{brief_ticks, figure, percent, shown};
 use super::verdict::{Verdict, no_answer, verdict};
 use crate::judge::connections::{Servers, bytes_per_connection, free_memory};
@@ -147,7 +147,10 @@ pub fn connections(
         page.push(Block::Paragraph(format!("{answer}: {fits}")));
     } else {
         let costs = match &servers {
-            None => "What they cost is not known yet: brigade run (3 minutes)".to_owned(),
+            None => {
+                let command = unbroken("brigade run");
+                format!("What they cost is not known yet: {command} (3 minutes)")
+            }
             Some((report, _)) if !is_fit => {
                 let run = &report.run;
                 format!(
@@ -160,7 +163,8 @@ pub fn connections(
         page.push(Block::Paragraph(format!("{answer}. {costs}")));
     }
     page.push(Block::Paragraph(savings.first().and_then(difference).unwrap_or_else(|| {
-        "What is left of that with work in a request: brigade run serve (5 minutes)".to_owned()
+        let command = unbroken("brigade run serve");
+        format!("What is left of that with work in a request: {command} (5 minutes)")
     })));
     page.extend(
         servers.map_or_else(Vec::new, |(report, servers)| of_servers(tasks, report, &servers)),
@@ -195,8 +199,9 @@ fn difference(savings: &Savings) -> Option<String> {
     share.interval?;
     let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
     Some(format!(
-        "With {work} of work per request the difference is {}: brigade run serve",
-        percent_with_ends(share)
+        "With {work} of work per request the difference is {}: {}",
+        percent_with_ends(share),
+        unbroken("brigade run serve")
     ))
 }
 
@@ -229,7 +234,8 @@ fn fitting(tasks: u64, [threads, async_tasks]: &[Forecast; 2]) -> [String; 2] {
     };
     let raise = |forecast: &Forecast| {
         let kind = name(&forecast.kind);
-        format!("brigade limits --kind {kind} --tasks {tasks} prints how to raise it")
+        let command = unbroken(&format!("brigade limits --kind {kind} --tasks {tasks}"));
+        format!("{command} prints how to raise it")
     };
     let (answer, fits) = match [threads, async_tasks].map(|forecast| forecast.allows(tasks)) {
         [true, true] if threads.at_most || async_tasks.at_most => {

@@ -18,6 +18,25 @@ const WIDEST: usize = 1000;
 /// A space at which no line breaks; it is printed as a space.
 pub const NO_BREAK_SPACE: char = '\u{a0}';
 
+/// A space in a command, at which no line breaks either, so that the command can be pasted; in every
+/// format it becomes a space.
+const COMMAND_SPACE: char = '\u{2007}';
+
+/// A command that stays on one line.
+pub fn unbroken(command: &str) -> String {
+    command.replace(' ', &COMMAND_SPACE.to_string())
+}
+
+/// Text with ordinary spaces in its commands.
+pub fn pasteable(text: &str) -> String {
+    text.replace(COMMAND_SPACE, " ")
+}
+
+/// Text with ordinary spaces.
+pub fn with_spaces(text: &str) -> String {
+    pasteable(text).replace(NO_BREAK_SPACE, " ")
+}
+
 /// Shown in a cell without a figure.
 pub const ABSENT: &str = "–";
 
@@ -58,7 +77,7 @@ pub fn text(page: &[Block]) -> String {
             Block::Code(code) => code.clone(),
         };
     }
-    terminal::text(&text.replace(NO_BREAK_SPACE, " "))
+    terminal::text(&with_spaces(&text))
 }
 
 /// A table of cells of text.
@@ -119,7 +138,7 @@ impl Table {
         let escaped = |row: &Vec<String>| row.iter().map(|cell| terminal::line(cell)).collect();
         let rows = iter::once(self.headings.clone()).chain(self.rows.iter().map(escaped));
         let text: String = rows.map(|row: Vec<String>| self.line(&row, &widths)).collect();
-        text.replace(NO_BREAK_SPACE, " ")
+        with_spaces(&text)
     }
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
@@ -201,7 +220,7 @@ pub fn filled(text: &str, first: &str, others: &str) -> String {
         .wrap_algorithm(WrapAlgorithm::FirstFit)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
     let text = terminal::line(text).replace(" %", &format!("{NO_BREAK_SPACE}%"));
-    textwrap::fill(&text, options).replace(NO_BREAK_SPACE, " ") + "\n"
+    with_spaces(&textwrap::fill(&text, options)) + "\n"
 }
 
 #[cfg(test)]
@@ -245,5 +264,7 @@ mod tests {
         let percent = format!("{} 51 %", "x".repeat(COLUMNS - 4));
         assert_eq!(lines(&percent).lines().last(), Some("51 %"));
         assert_eq!(lines(&format!("a {} b", "x-".repeat(COLUMNS))).lines().count(), 3);
+        let command = format!("{} {}", "x".repeat(COLUMNS - 20), unbroken("brigade run 'a b' c d"));
+        assert_eq!(lines(&command).lines().last(), Some("brigade run 'a b' c d"));
     }
 }

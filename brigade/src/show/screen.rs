@@ -8,7 +8,7 @@ use harness::terminal;
 
 use super::group::{answer, cases, group_answers, loads_table, parts_on_screen, question};
 use super::machine;
-use super::page::{COLUMNS, NO_BREAK_SPACE, filled, lines, without_padding};
+use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, again, next_run, no_answer, verdict};
@@ -115,7 +115,7 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     if !is_low && (!below.is_empty() || !next_run.is_empty()) {
         below.insert(0, '\n');
     }
-    (text + &below + &end).replace(NO_BREAK_SPACE, " ")
+    with_spaces(&(text + &below + &end))
 }
 
 /// The sentences that the run supports, those of an asked question first.
@@ -409,7 +409,8 @@ fn end(report: &Report, place: Place<'_>) -> String {
             format!("next: brigade run --resume {folder}\n")
         }
         Some(NextRun { group, question, seconds }) => {
-            lines(&format!("next: brigade run {group} ({}): {question}", clock(*seconds)))
+            let command = unbroken(&format!("brigade run {group}"));
+            lines(&format!("next: {command} ({}): {question}", clock(*seconds)))
         }
         None => String::new(),
     };
@@ -422,7 +423,7 @@ const _: () = assert!(FIGURES + STRIP <= COLUMNS);
 mod tests {
     use fastrand::Rng;
 
-    use super::super::page::ABSENT;
+    use super::super::page::{ABSENT, NO_BREAK_SPACE};
     use super::*;
     use crate::fixtures::{self, Sample, WholeRun};
     use crate::judge::compare::Repeat;

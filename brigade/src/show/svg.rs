@@ -3,7 +3,7 @@
 
 use harness::{TaskKind, terminal};
 
-use super::page::NO_BREAK_SPACE;
+use super::page::{NO_BREAK_SPACE, pasteable};
 use crate::judge::row::Row;
 
 /// The style of pictures, on a page and in a file.
@@ -127,7 +127,7 @@ pub const END: &str = " text-anchor=\"end\"";
 
 /// Escapes text for SVG and HTML, attributes included.
 pub fn escape(text: &str) -> String {
-    let text = terminal::line(text).replace('&', "&amp;").replace('<', "&lt;");
+    let text = terminal::line(&pasteable(text)).replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 

@@ -3,6 +3,7 @@
 
 use harness::terminal;
 
+use super::page::unbroken;
 use super::quantity::{factor, percent, small_share};
 use crate::judge::compare::Repeat;
 use crate::judge::report::RunSummary;
@@ -105,7 +106,7 @@ fn word(word: Word) -> &'static str {
 /// Why a run answers nothing, and the command to type when that is over.
 pub fn no_answer(state: &State, command: &str) -> Verdict {
     let (cause, when) = (what_disturbed(state), when(state.word));
-    let text = format!("{cause}. No answer; repeat it {when}: {command}");
+    let text = format!("{cause}. No answer; repeat it {when}: {}", unbroken(command));
     Verdict { word: word(state.word), is_good: false, text }
 }
 
@@ -135,7 +136,7 @@ pub fn again(run: &RunSummary) -> Option<String> {
         }
     }
     let is_ours = matches!(kept[..], ["brigade", "run", ..]);
-    is_ours.then(|| terminal::line(&quoted(kept)))
+    is_ours.then(|| unbroken(&terminal::line(&quoted(kept))))
 }
 
 /// The command for a longer run of the same groups and cases: of the default length, or more.
@@ -143,7 +144,8 @@ fn longer(run: &RunSummary) -> Option<String> {
     let is_bounded = |word: &String| ["--rounds", "--time"].contains(&word.as_str());
     let command = again(run)?;
     let is_default = !run.command.iter().any(is_bounded);
-    Some(if is_default { format!("{command} --time {LONG_SECONDS}") } else { command })
+    let with_time = || command.clone() + &unbroken(&format!(" --time {LONG_SECONDS}"));
+    Some(if is_default { with_time() } else { command })
 }
 
 /// What disturbed a run, such as `other programs took 40 % of the CPUs`.
@@ -223,6 +225,7 @@ pub fn next_run(run: &RunSummary) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::pasteable;
     use super::*;
     use crate::fixtures;
     use crate::judge::report::RunProgress;
@@ -253,7 +256,7 @@ mod tests {
             (Word::Busy, false, &["rm", "-r", "x"], None),
             (Word::Early, true, &[], None),
         ] {
-            let text = verdict(&run(word, is_fit, command)).text;
+            let text = pasteable(&verdict(&run(word, is_fit, command)).text);
             let found = text.rsplit_once(": ").map(|(_, command)| command);
             assert_eq!(found, expected, "{text}");
         }
