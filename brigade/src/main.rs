@@ -47,6 +47,7 @@ mod tests {
     use crate::judge::compare::Comparison;
     use crate::judge::report::Report;
     use crate::measure::guest::Laps;
+    use crate::show::json::{Advice, Limits, OfProgram};
     use crate::store::results::{Environment, Invocation, RunDescription};
 
     fn check<T: JsonSchema>(file: &str) {
@@ -72,5 +73,8 @@ mod tests {
         check::<RunDescription>("run.schema.json");
         check::<Comparison>("comparison.schema.json");
         check::<Report>("report.schema.json");
+        check::<Limits<'_>>("limits.schema.json");
+        check::<Advice<'_>>("advice.schema.json");
+        check::<OfProgram<'_>>("impact.schema.json");
     }
 }

@@ -18,6 +18,7 @@ use crate::measure::environment::chosen;
 use crate::shell::quoted;
 use crate::show;
 use crate::show::advise::Standing;
+use crate::show::json::Advice;
 use crate::store::RECORDED;
 use crate::store::results::Environment;
 
@@ -65,9 +66,7 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     });
     let mut settings: Vec<Setting> = settings.collect();
     if flags.json {
-        let settings = settings.iter().map(serde_json::to_value);
-        let all = settings.chain(unusual.iter().map(serde_json::to_value));
-        output::print(&output::json(&all.collect::<Result<Vec<_>, _>>()?)?)?;
+        output::print(&output::json(&Advice::new(&settings, &unusual))?)?;
         return Ok(Exit::Done);
     }
     let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();

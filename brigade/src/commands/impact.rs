@@ -15,7 +15,6 @@ use harness::cpus;
 use harness::process_stat::{ProcessStat, family_of};
 use harness::system_files::SystemFiles;
 use harness::system_load::CpuCounts;
-use serde::Serialize;
 
 use crate::commands::flags::ImpactFlags;
 use crate::commands::output;
@@ -28,6 +27,7 @@ use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::shell::quoted;
 use crate::show;
+use crate::show::json::OfProgram;
 
 /// Runs `brigade impact`.
 ///
@@ -65,7 +65,9 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     };
     let impact = Impact::new(used, prices);
     output::print(&if flags.json {
-        output::json(&Printed::of(&impact, status))?
+        let exit_code = status.and_then(|status| status.code());
+        let signal = status.and_then(|status| status.signal());
+        output::json(&OfProgram::new(&impact, exit_code, signal))?
     } else {
         show::text::impact(&impact)
     })?;
@@ -82,25 +84,6 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     } else {
         Exit::Done
     })
-}
-
-/// The answer as JSON.
-#[derive(Serialize)]
-struct Printed<'a> {
-    #[serde(flatten)]
-    impact: &'a Impact,
-    /// The exit code of the command; `null` for a process, or if a signal ended it.
-    exit_code: Option<i32>,
-    /// The signal that ended the command.
-    signal: Option<i32>,
-}
-
-impl<'a> Printed<'a> {
-    fn of(impact: &'a Impact, status: Option<ExitStatus>) -> Self {
-        let exit_code = status.and_then(|status| status.code());
-        let signal = status.and_then(|status| status.signal());
-        Self { impact, exit_code, signal }
-    }
 }
 
 /// How much CPU time threads may seem to have used that have not ended, in nanoseconds.

@@ -3,13 +3,13 @@
 use clap::ValueEnum as _;
 use harness::limits::{Forecast, Kind, Need, admit, in_force};
 use harness::system_files::SystemFiles;
-use serde_json::json;
 
 use crate::commands::flags::LimitsFlags;
 use crate::commands::output;
 use crate::commands::report::{fullest_here, savings_here};
 use crate::exit::Exit;
 use crate::manifest::Manifest;
+use crate::show::json::Limits;
 use crate::show::limits::{connections, of_kind, of_kinds};
 
 /// The kinds with a connection for each task: threads, and async tasks.
@@ -35,7 +35,7 @@ pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         connections(tasks, &sides, fullest_here(manifest).as_ref(), &savings)
     };
     output::print(&match &kinds[..] {
-        _ if flags.json => output::json(&json!({ "tasks": flags.tasks, "kinds": kinds }))?,
+        _ if flags.json => output::json(&Limits::new(flags.tasks, &kinds))?,
         [kind] => of_kind(kind, flags.tasks),
         _ => of_kinds(&kinds, flags.tasks, flags.tasks.map_or_else(Vec::new, answer)),
     })?;

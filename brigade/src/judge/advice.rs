@@ -9,6 +9,7 @@ pub use crate::manifest::CostKind;
 
 /// A setting of this machine, another value of which may lower costs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name.
     pub name: String,

@@ -18,6 +18,7 @@ const WIDEST: f64 = 3.0;
 
 /// What a program used in a span of time, and what the kernel counted on all CPUs meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Used {
     /// Length of the span, in nanoseconds.
     pub wall_ns: u64,
@@ -59,6 +60,7 @@ impl Used {
 
 /// The cost of a switch in one case of a run, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SwitchCost {
     /// The case.
     pub case: String,
@@ -77,6 +79,7 @@ type Costs = BTreeMap<SwitchKind, SwitchCost>;
 
 /// Whether switching matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Matters {
     /// The program did nothing, so nothing takes a share of its time.
@@ -92,6 +95,7 @@ pub enum Matters {
 
 /// The cost of a switch in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Prices {
     /// The run's folder.
     pub run: String,
@@ -103,6 +107,7 @@ pub struct Prices {
 
 /// How much of a program's time its switches take. Shares are from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Impact {
     /// What the program used.
     pub used: Used,

@@ -264,6 +264,7 @@ impl PredictionSpec {
 
 /// Where a switch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
     /// Stay on one CPU

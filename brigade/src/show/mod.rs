@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod formats;
 pub mod group;
 pub mod html;
+pub mod json;
 pub mod limits;
 pub mod machine;
 pub mod page;

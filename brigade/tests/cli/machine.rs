@@ -99,7 +99,7 @@ fn settings_are_listed_with_the_commands_that_measure_them() {
     let advice: Value = serde_json::from_str(&ended.stdout).unwrap();
     let now =
         |setting: &Value| ["name", "now"].map(|key| setting[key].as_str().unwrap().to_owned());
-    let seen: Vec<_> = advice.as_array().unwrap().iter().map(now).collect();
+    let seen: Vec<_> = advice["settings"].as_array().unwrap().iter().map(now).collect();
     let expected = [
         ["guest_halt_poll_ns", "0"],
         ["pm_qos_resume_latency_us", "0"],
@@ -114,9 +114,9 @@ fn settings_are_listed_with_the_commands_that_measure_them() {
         format!("--wrap 'sh -c \"echo {value} | tee {file} >/dev/null; exec \\\"\\$@\\\"\" sh'")
     };
     let test = format!("brigade compare {} {} a", wrap("0"), wrap("200000"));
-    assert_eq!(advice[0]["test"], test);
-    assert_eq!(advice[0]["restore"], format!("echo 0 | tee {file}"));
-    assert_eq!(advice[2]["restore"], Value::Null);
+    assert_eq!(advice["settings"][0]["test"], test);
+    assert_eq!(advice["settings"][0]["restore"], format!("echo 0 | tee {file}"));
+    assert_eq!(advice["settings"][2]["restore"], Value::Null);
     let ended = Ended::from(bench.brigade_with(&manifest, &flags[..3]));
     assert!(ended.code == Some(0) && ended.stdout.contains(&test), "{ended:?}");
 }

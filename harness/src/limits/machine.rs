@@ -21,6 +21,7 @@ use crate::system_files::{SystemFiles, field, kib_field};
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// Open files
@@ -47,6 +48,7 @@ pub enum Resource {
 
 /// Whose use a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// That of the machine, or of a namespace.
@@ -64,6 +66,7 @@ pub(super) const RESOURCES: usize = Ports as usize + 1;
 
 /// One limit on a resource, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The resource that it counts.
     pub resource: Resource,

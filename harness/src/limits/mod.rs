@@ -146,6 +146,7 @@ impl Need {
 
 /// One limit's effect on tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Line {
     /// The limit.
     #[serde(flatten)]
@@ -216,8 +217,10 @@ pub fn fitting(need: &Need) -> u64 {
 
 /// How many tasks of a kind fit, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Forecast {
-    /// The kind of task.
+    /// The kind of task: a value of `--kind`.
+    #[cfg_attr(any(test, feature = "schema"), schemars(with = "String"))]
     pub kind: Kind,
     /// How many tasks fit, as far as limits are known; `null` without a limit.
     pub fits: Option<u64>,
