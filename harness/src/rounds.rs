@@ -24,6 +24,7 @@ use crate::bench::Bench;
 use crate::clock;
 use crate::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
 use crate::record::{Ending, ScheduleKept};
+use crate::runtime_kind::RuntimeKind;
 use crate::samples::{Measured, Samples};
 use crate::trace::Stop;
 use crate::usage::Start;
@@ -190,6 +191,21 @@ impl Round {
     /// The kernel's, if it does not let the thread sleep.
     pub async fn sleep_until(&self, due_ns: u64) -> io::Result<Option<Ran>> {
         self.wait_until(due_ns, |until_ns| ready(clock::sleep_until(until_ns))).await
+    }
+
+    /// The same as a thread does, which sleeps, or as a task of this runtime does, which yields.
+    ///
+    /// # Errors
+    /// As [`Self::sleep_until`].
+    pub async fn wait_in(&self, runtime: RuntimeKind, due_ns: u64) -> io::Result<Option<Ran>> {
+        if runtime == RuntimeKind::Threads {
+            return self.sleep_until(due_ns).await;
+        }
+        let yielded = |_| async {
+            tokio::task::yield_now().await;
+            Ok(())
+        };
+        self.wait_until(due_ns, yielded).await
     }
 
     /// Stops counting CPU time and switches: after the last operation.

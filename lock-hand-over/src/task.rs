@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use futures::FutureExt as _;
-use harness::rounds::{Lateness, Member, Purpose, Ran, Round};
+use harness::rounds::{Lateness, Member, Purpose, Round};
 use harness::samples::Samples;
 use harness::trace::Stop;
 use harness::work::spend;
@@ -142,7 +141,7 @@ pub struct Tally {
 /// does a third of 100 units before it has the lock.
 pub struct Task<L> {
     number: usize,
-    is_thread: bool,
+    runtime: RuntimeKind,
     /// Units of work with the lock held.
     inside: u64,
     /// Units after its release.
@@ -158,10 +157,9 @@ impl<L: Lock> Task<L> {
     /// The task with this number.
     pub fn new(number: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
         let Flags { inside, outside, hold_fault, .. } = *flags;
-        let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
         Self {
             number,
-            is_thread,
+            runtime: flags.runtime.runtime,
             inside,
             outside,
             page: hold_fault.then(Page::new),
@@ -189,7 +187,7 @@ impl<L: Lock> Task<L> {
     /// A closed loop, in which each hold is noted for a trace or iterations are timed.
     async fn compete<const TRACED: bool>(&self, round: &Round) -> io::Result<Tally> {
         let shared = &*self.shared;
-        self.wait_until(round, round.begin_ns).await?;
+        round.wait_in(self.runtime, round.begin_ns).await?;
         let inside = |turns: &mut Turns| {
             shared.enter(|before| {
                 turns.number = before + 1;
@@ -224,7 +222,7 @@ impl<L: Lock> Task<L> {
         let mut late = Lateness::new("acquisition");
         for number in round.of_task(self.number) {
             let due_ns = round.due_ns(number);
-            let Some(ran) = self.wait_until(round, due_ns).await? else { break };
+            let Some(ran) = round.wait_in(self.runtime, due_ns).await? else { break };
             let inside = |before| {
                 let held_ns = clock::now();
                 computed = self.work_inside(computed ^ before);
@@ -238,15 +236,6 @@ impl<L: Lock> Task<L> {
             computed = self.work_outside(computed);
         }
         Ok(Tally { acquired, late: Some(late) })
-    }
-
-    /// Waits until a time; `None` if the round ends before.
-    async fn wait_until(&self, round: &Round, due_ns: u64) -> io::Result<Option<Ran>> {
-        if self.is_thread {
-            return round.sleep_until(due_ns).await;
-        }
-        let yielded = |_| tokio::task::yield_now().map(Ok);
-        round.wait_until(due_ns, yielded).await
     }
 
     /// Works with the lock held.
