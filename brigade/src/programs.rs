@@ -18,6 +18,7 @@ const PAGES: &[Page] = &[
     async_creation::PAGE,
     async_mem_brigade::PAGE,
     blocking_crossing::PAGE,
+    channel_load::PAGE,
     coroutine_brigade::PAGE,
     echo_server::PAGE,
     event_loop_brigade::PAGE,

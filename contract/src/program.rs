@@ -31,7 +31,7 @@ pub struct Program {
 pub struct Measurement {
     pub name: &'static str,
     pub operation: &'static str,
-    /// Operations in a sample, from the number of tasks.
+    /// Operations in a sample, from the number of tasks; 0 if it varies.
     pub operations: fn(u64) -> u64,
     /// Samples, from the numbers of tasks and of iterations.
     pub samples: fn(u64, u64) -> u64,

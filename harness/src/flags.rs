@@ -141,7 +141,11 @@ const UNRECORDED: [&str; 4] = ["help", "version", "trace", "server"];
 /// The value of a flag: a number, whether it is given, or its text.
 fn value(matches: &ArgMatches, id: &str) -> Value {
     let mut texts = matches.get_raw(id).into_iter().flatten();
-    let text = || texts.next().map(|text| text.to_string_lossy().into());
+    let text = || {
+        let text = texts.next()?.to_string_lossy();
+        // One that takes a number or a word.
+        Some(text.parse::<u64>().map_or_else(|_| (*text).into(), Value::from))
+    };
     let found = typed(matches, id, |number: &u32| (*number).into())
         .or_else(|| typed(matches, id, |number: &u64| (*number).into()))
         .or_else(|| typed(matches, id, |number: &usize| (*number).into()))

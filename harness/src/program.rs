@@ -32,6 +32,7 @@ use crate::limits;
 use crate::network;
 use crate::placement::{Placement, Policy};
 use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
+use crate::samples::Samples;
 use crate::spec::{Count, Launch, Spec};
 use crate::spinners::Spinners;
 use crate::state::{Findings, Shared};
@@ -388,7 +389,9 @@ impl Session {
             inherited: self.inherited.clone(),
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
             measurements: measurements.collect(),
-            cpu: used.map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
+            cpu: used
+                .filter(|_| !findings.waits_by_yielding)
+                .map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
             switches: used.and_then(|(span, operations)| {
                 span.switches(operations, findings.expected_switches, crossings)
             }),
@@ -399,14 +402,17 @@ impl Session {
             work: findings.work,
             schedule: findings.schedule,
             serving: findings.serving,
+            channel: findings.channel,
         }
         .anonymous())
     }
 }
 
-/// The number of operations of the principal measurement in a span.
+/// The number of operations of the principal measurement in a span, or of all messages of a channel.
 fn principal_operations(findings: &Findings) -> Option<f64> {
-    findings.samples.first().map(|samples| samples.operations() as f64).filter(|count| *count > 0.0)
+    let messages = findings.channel.map(|channel| channel.messages);
+    let operations = messages.or(findings.samples.first().map(Samples::operations));
+    operations.map(|count| count as f64).filter(|count| *count > 0.0)
 }
 
 /// The activity of the rest of the machine, without the kernel's work for this
@@ -468,8 +474,8 @@ fn warn(program: Program, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Findings, Interference, caught, interference};
-    use crate::samples::{Measured, Samples};
+    use super::{Findings, Interference, Samples, caught, interference};
+    use crate::samples::Measured;
     use crate::usage::Span;
 
     #[test]

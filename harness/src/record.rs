@@ -16,7 +16,7 @@ use crate::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.2";
+pub const SCHEMA_VERSION: &str = "1.3";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,24 @@ pub struct Record {
     pub schedule: Option<ScheduleKept>,
     /// How busy both sides were, for servers.
     pub serving: Option<Serving>,
+    /// The channel, for programs that load one; `null` in records before version 1.3.
+    #[serde(default)]
+    pub channel: Option<ChannelLoad>,
+}
+
+/// A channel that producers and consumers share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct ChannelLoad {
+    /// How many messages fit before a producer waits, found by filling it; `null` if the channel is
+    /// unbounded.
+    pub capacity: Option<u64>,
+    /// All messages of the measured round, by which CPU time, switches and waiting are divided: those
+    /// of the iterations, and those that were under way when it ended.
+    pub messages: u64,
+    /// How many messages were sent and not yet received, as a mean over the round; `null` in a closed
+    /// loop.
+    pub mean_length: Option<f64>,
 }
 
 /// How busy a server and its load were, and what they counted.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::flags::Flags;
 use crate::placement::Placement;
-use crate::record::{Ending, LedgerPoint, ScheduleKept, Serving, WorkRecord};
+use crate::record::{ChannelLoad, Ending, LedgerPoint, ScheduleKept, Serving, WorkRecord};
 use crate::samples::Samples;
 use crate::spec::Spec;
 use crate::spinners::Spinners;
@@ -71,6 +71,10 @@ pub struct Findings {
     pub schedule: Option<ScheduleKept>,
     /// How busy a server and its load were.
     pub serving: Option<Serving>,
+    /// The channel under load.
+    pub channel: Option<ChannelLoad>,
+    /// Whether tasks waited by yielding: their CPU time is then unknown.
+    pub waits_by_yielding: bool,
     /// Memory at successive moments.
     pub ledger: Vec<LedgerPoint>,
 }

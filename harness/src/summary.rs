@@ -1,6 +1,6 @@
 //! The summary for people: a record in a few lines of text.
 
-use crate::record::{CpuTime, Ending, Measurement, Record, Serving};
+use crate::record::{ChannelLoad, CpuTime, Ending, Measurement, Record, Serving};
 
 /// A duration with three decimals in the largest unit that keeps it above 1.
 pub fn duration(nanoseconds: f64) -> String {
@@ -18,7 +18,8 @@ pub fn summary(record: &Record) -> String {
     };
     text += &distribution(principal);
     for other in others {
-        text += &if record.serving.is_some() && other.count == 1 {
+        let is_cpu_time = record.serving.is_some() || other.name == "cpu";
+        text += &if is_cpu_time && other.count == 1 {
             let ns = duration(other.ns_per_operation);
             format!("{}: {ns} of CPU time per {}\n", other.name, other.operation)
         } else {
@@ -47,10 +48,30 @@ pub fn summary(record: &Record) -> String {
     } else if record.cpu.is_some() {
         text += &format!("switches per {operation}: unknown, this kernel does not count them\n");
     }
+    if let Some(channel) = &record.channel {
+        text += &channel_line(channel, record);
+    }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
     }
     text
+}
+
+/// What fits into a channel, and what was in it.
+fn channel_line(channel: &ChannelLoad, record: &Record) -> String {
+    let mut text = match channel.capacity {
+        Some(capacity) => format!("the channel has room for {capacity} messages"),
+        None => "the channel is unbounded".to_owned(),
+    };
+    if let Some(length) = channel.mean_length {
+        text += &format!(", and contained {length:.3} in the mean");
+    }
+    let switches =
+        record.switches.map(|of| of.voluntary_per_operation + of.involuntary_per_operation);
+    if let Some(switches) = switches.filter(|count| *count > 0.0) {
+        text += &format!("; {:.1} messages between two switches", 1.0 / switches);
+    }
+    text + "\n"
 }
 
 /// How busy a server and its load were.

@@ -94,6 +94,15 @@ pub enum TaskError {
     Panicked(String),
 }
 
+impl From<TaskError> for io::Error {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::Failed(error) => error,
+            TaskError::Panicked(_) => Self::other(error),
+        }
+    }
+}
+
 impl TaskError {
     /// The run's error after task `number` failed like this.
     pub fn of_task(self, number: usize) -> anyhow::Error {

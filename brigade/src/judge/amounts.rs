@@ -69,8 +69,15 @@ pub fn waking_ns(record: &Record) -> Option<f64> {
     Some((all - idle_ns - cpu_ns(record)? - others).max(0.0))
 }
 
-/// Operations of the principal measurement.
+/// The operations by which CPU time, switches and waiting are divided: those of the principal
+/// measurement, or all messages of a channel.
 pub fn operations(record: &Record) -> Option<f64> {
+    let messages = record.channel.map(|channel| channel.messages as f64);
+    messages.or_else(|| measured_operations(record))
+}
+
+/// Operations of the principal measurement.
+pub fn measured_operations(record: &Record) -> Option<f64> {
     let principal = record.principal()?;
     Some(principal.count as f64 * principal.operations as f64)
 }

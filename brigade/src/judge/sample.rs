@@ -7,8 +7,8 @@ use std::sync::Arc;
 use harness::record::{Measurement, Record};
 
 use super::amounts::{
-    MEMORY, Memory, WHOLE, cpu_ns, elapsed_ns, figure_of, idle_entries, interrupts, memory_of_task,
-    memory_parts, operations, switches, waking_ns, work_ns,
+    MEMORY, Memory, WHOLE, cpu_ns, elapsed_ns, figure_of, idle_entries, interrupts,
+    measured_operations, memory_of_task, memory_parts, operations, switches, waking_ns, work_ns,
 };
 use super::lost_time::Span;
 use crate::store::results::{Invocation, Outcome};
@@ -141,7 +141,7 @@ impl Figures {
             shape: shape.unwrap_or_else(|| Arc::new(own)),
             measurements: record.measurements.iter().map(Measured::of).collect(),
             memory: sweep.map(|points| Box::new(memory_parts(points))),
-            operations: operations(record),
+            operations: measured_operations(record),
             elapsed_ns: elapsed_ns(record),
             cpu_ns: cpu_ns(record),
             user_ns: record.cpu.map(|cpu| cpu.user_ns_per_operation),

@@ -49,6 +49,14 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
     if let Some(Measurement { count, .. }) = record.principal() {
         ensure!(*count == iterations, "reports {count} samples, not {iterations}, its iterations");
     }
+    if let (Some(channel), Some(principal)) = (record.channel, record.principal()) {
+        let (all, measured) =
+            (channel.messages, principal.count.saturating_mul(principal.operations));
+        ensure!(
+            all >= measured,
+            "reports {all} messages, fewer than the {measured} of its iterations"
+        );
+    }
     if let Some(kept) = record.schedule {
         let missed = kept.missed.max(kept.called_late.unwrap_or(0));
         ensure!(missed <= iterations, "missed {missed} of {iterations} iterations");
@@ -154,6 +162,7 @@ fn verify_amounts(record: &Record) -> anyhow::Result<()> {
         ("waits", serving.and_then(|serving| serving.server_waits_per_request)),
         ("CPU time", serving.map(|serving| serving.server_busy)),
         ("CPU time", serving.map(|serving| serving.load_busy)),
+        ("messages", record.channel.and_then(|channel| channel.mean_length)),
         ("work", work.and_then(|work| work.ns_per_unit)),
         ("work", work.and_then(|work| work.mean_ns_per_unit)),
     ] {

@@ -1,0 +1,504 @@
+//! Producers that send messages to consumers through one channel, all at once: what a message costs
+//! under load.
+//!
+//! Without `--rate` the loop is closed: producers send, and consumers receive, as fast as they can.
+//! One iteration is 16,384 messages, received by any of the consumers; the one that completes it
+//! reads the clock. `producer` has one sample per producer: its mean time from one message to its
+//! next; the time of a message divided by it is that producer's share. `consumer` is the same for
+//! consumers. `cpu` is the CPU time of a message, over all messages of the round; the time covers
+//! whole iterations.
+//!
+//! With `--rate` the loop is open: message k is due at k / rate seconds and belongs to producer k
+//! modulo their number. One iteration is one message, and its time runs from then until it is
+//! received (no coordinated omission). `channel.mean_length` is the number of messages that were
+//! sent and not yet received, as a mean over the round (by Little's law). A thread waits in
+//! `clock_nanosleep` without timer slack, an async task yields to its runtime: then there is no CPU
+//! time.
+//!
+//! A round ends in order: producers stop, the last one sends an end mark for each consumer, and
+//! every consumer receives until its mark. What is counted: a message has its producer and its
+//! number; each consumer keeps for each producer the last number, a count and a sum. A message that
+//! was lost, doubled or, for one consumer, overtaken fails the run. The consumers add to a common
+//! count once in 256 messages each, since its cache line would be measured otherwise. No number of
+//! switches is claimed.
+//!
+//! `--capacity` is what the channel is asked for; the record has how many messages fit before a
+//! producer waits, found by filling it: futures' channel has room for one more per sender, a pipe's
+//! is in pages. Through an unbounded one producers take credit for 1024 messages at a time, which
+//! consumers return, so that memory is bounded; `--credit` does that for any channel.
+//!
+//! Known biases: a consumer does nothing with a message but check it, and `--work`. Messages are
+//! values without a destructor. All producers send messages of one size. A channel that spins
+//! before it waits trades CPU time for time: compare both. Tokio makes a task yield after 128
+//! operations on its channels. Tasks are numbered producer, consumer, producer …; under `spread`
+//! partners are on different CPUs. Tasks of a runtime are boxed futures. The last messages of a
+//! round, while producers stop, are in CPU time and in no iteration.
+
+mod channels;
+mod tasks;
+
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::{io, thread};
+
+use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::value_parser;
+use futures::channel::mpsc as futures_mpsc;
+use futures::executor::block_on;
+use harness::failure::{UsageError, to_create};
+use harness::flags::name;
+use harness::record::{ChannelLoad, ScheduleKept};
+use harness::rounds::{Crew, Lateness, Purpose, Round};
+use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::samples::Samples;
+use harness::{
+    Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
+    async_tasks, clock, limits, threads,
+};
+use tokio::sync::mpsc as tokio_mpsc;
+
+use crate::channels::{Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue};
+use crate::tasks::{CREDIT, Consumer, Producer, Received, Sent, Shared, Tally, verify};
+
+/// The most producers, and consumers.
+const MOST_TASKS: i64 = 1024;
+
+/// The largest capacity, in messages.
+const MOST_CAPACITY: usize = 1 << 16;
+
+/// The most units of work, as with `--work` elsewhere.
+const MOST_WORK: u64 = 1_000_000_000;
+
+/// The most messages a second.
+const MOST_RATE: i64 = 100_000_000;
+
+/// The stack of a thread, in bytes.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Time messages through one channel, from several producers to several consumers.
+///
+/// One iteration is 16,384 messages, as fast as the tasks can. With --rate it is one message, timed
+/// from when it is due.
+#[derive(Clone, Debug, clap::Args)]
+struct Flags {
+    /// The channel
+    #[arg(long, value_enum, default_value_t = Kind::Std)]
+    channel: Kind,
+
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+
+    /// Tasks that send
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MOST_TASKS))]
+    producers: u32,
+
+    /// Tasks that receive
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=MOST_TASKS))]
+    consumers: u32,
+
+    /// Messages for which the channel has room, or `unbounded` [default: 64; a pipe has its own]
+    #[arg(long, value_name = "N", value_parser = capacity)]
+    capacity: Option<Capacity>,
+
+    /// Take credit for 1024 messages at a time, as with `--capacity unbounded`
+    #[arg(long)]
+    credit: bool,
+
+    /// Size of a message, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "64")]
+    #[arg(value_parser = PossibleValuesParser::new(["8", "64", "1024"]).try_map(|bytes| bytes.parse::<u32>()))]
+    message: u32,
+
+    /// Units of work of a consumer for each message; a unit is timed before and after the run
+    #[arg(long, value_name = "UNITS", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u64).range(..=MOST_WORK))]
+    work: u64,
+
+    /// Messages per second by all producers together, each due at its time [default: as many as
+    /// the tasks can send]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_RATE))]
+    rate: Option<u32>,
+
+    /// Messages after which a consumer adds to the common count
+    #[arg(long, hide = true, value_name = "N", default_value = "256")]
+    #[arg(value_parser = PossibleValuesParser::new(["256", "4096"]).try_map(|lot| lot.parse::<u64>()))]
+    lot: u64,
+
+    /// The fault of `--channel broken`
+    #[arg(long, hide = true, value_enum, default_value_t = Fault::Lose)]
+    fault: Fault,
+
+    /// The message with the fault, from 1 in every round; 0 is the last one
+    #[arg(long, hide = true, value_name = "N", default_value_t = 0)]
+    at: u64,
+}
+
+/// Values of `--channel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// `std::sync::mpsc`
+    Std,
+    /// crossbeam-channel, for threads
+    Crossbeam,
+    /// flume
+    Flume,
+    /// async-channel
+    AsyncChannel,
+    /// `tokio::sync::mpsc`
+    Tokio,
+    /// `futures::channel::mpsc`, for tasks
+    Futures,
+    /// A `VecDeque` with a mutex and two condition variables of std, as written by hand
+    Queue,
+    /// A pipe of the kernel
+    Pipe,
+    /// A channel with a fault, which the program must detect
+    #[value(hide = true)]
+    Broken,
+}
+
+/// Values of `--capacity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Capacity {
+    Messages(usize),
+    Unbounded,
+}
+
+fn capacity(text: &str) -> Result<Capacity, String> {
+    if text == "unbounded" {
+        return Ok(Capacity::Unbounded);
+    }
+    let messages = text.parse().ok().filter(|messages| *messages <= MOST_CAPACITY);
+    let messages = messages.map(Capacity::Messages);
+    messages.ok_or_else(|| format!("not a number of messages up to {MOST_CAPACITY}, or unbounded"))
+}
+
+impl Flags {
+    /// The room of the channel; `None` if it is unbounded.
+    fn room(&self) -> Option<usize> {
+        match self.capacity {
+            None => Some(64),
+            Some(Capacity::Messages(messages)) => Some(messages),
+            Some(Capacity::Unbounded) => None,
+        }
+    }
+
+    /// Whether credit bounds the messages under way.
+    fn has_credit(&self) -> bool {
+        self.credit || self.room().is_none()
+    }
+
+    fn are_threads(&self) -> bool {
+        self.runtime.runtime == RuntimeKind::Threads
+    }
+
+    /// What each task allocates, with its part of the channel, in bytes.
+    fn heap_bytes(&self) -> u64 {
+        let tasks = u64::from(self.producers + self.consumers);
+        let under_way = self.room().map_or(tasks * CREDIT, |room| room as u64 + tasks);
+        // A message with its place in a channel; a consumer's counts of a producer.
+        let channel = under_way * (u64::from(self.message) + 32);
+        let counts = u64::from(self.producers) * 64;
+        let late = if self.rate.is_some() { Lateness::BYTES } else { 0 };
+        channel.div_ceil(tasks) + counts + late
+    }
+}
+
+const SPEC: Spec = Spec {
+    tasks: 2,
+    count: Count::Fixed,
+    iters: 100,
+    spread: true,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    stack_bytes: STACK_BYTES as u64,
+    ..Spec::new(TaskKind::Thread, limits::Kind::Thread)
+};
+
+harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    check(flags)?;
+    Ok(Spec {
+        tasks: flags.producers + flags.consumers,
+        load: Some(WorkFlag { work: flags.work }.into()),
+        heap_bytes: flags.heap_bytes(),
+        ..SPEC.with_runtime(flags.runtime, launch)?
+    })
+}
+
+/// Refuses what a channel cannot do.
+fn check(flags: &Flags) -> Result<(), UsageError> {
+    use Kind::{AsyncChannel, Broken, Crossbeam, Futures, Pipe, Queue, Std, Tokio};
+    let Flags { channel, consumers, capacity, .. } = *flags;
+    let kind = name(&channel);
+    Err(UsageError(match (channel, capacity) {
+        (Futures, _) if flags.are_threads() => {
+            format!("--channel {kind}: it has no calls that block; choose --runtime tokio")
+        }
+        (Std | Crossbeam | Queue | Pipe | Broken, _) if !flags.are_threads() => {
+            format!("--channel {kind}: its calls block the thread; choose --runtime threads")
+        }
+        (Std | Tokio | Futures, _) if consumers > 1 => format!(
+            "--consumers {consumers}: --channel {kind} has one receiver; choose flume or async-channel"
+        ),
+        (Pipe, Some(_)) => {
+            "--capacity: a pipe's is in pages; leave it out, and the record has it".to_owned()
+        }
+        (Tokio | AsyncChannel | Queue | Broken, Some(Capacity::Messages(0))) => {
+            format!("--capacity 0: --channel {kind} has room for 1 message or more")
+        }
+        (Broken, Some(Capacity::Unbounded)) => {
+            format!("--capacity unbounded: --channel {kind} holds messages back; choose a number")
+        }
+        _ => return Ok(()),
+    }))
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    match flags.message {
+        8 => with_messages::<1>(flags, bench),
+        64 => with_messages::<8>(flags, bench),
+        _ => with_messages::<128>(flags, bench),
+    }
+}
+
+/// Measures messages of so many words.
+fn with_messages<const W: usize>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let room = flags.room();
+    match (flags.channel, room, flags.are_threads()) {
+        (Kind::Std, Some(room), _) => {
+            measure::<W>(flags, bench, blocking(mpsc::sync_channel(room)))
+        }
+        (Kind::Std, None, _) => measure::<W>(flags, bench, blocking(mpsc::channel())),
+        (Kind::Crossbeam, ..) => {
+            let open = crossbeam_channel::bounded;
+            let ends = room.map_or_else(crossbeam_channel::unbounded, open);
+            measure::<W>(flags, bench, blocking(ends))
+        }
+        (Kind::Flume, _, is_thread) => {
+            let ends = room.map_or_else(flume::unbounded, flume::bounded);
+            if is_thread {
+                measure::<W>(flags, bench, blocking(ends))
+            } else {
+                measure::<W>(flags, bench, awaited(ends))
+            }
+        }
+        (Kind::AsyncChannel, _, is_thread) => {
+            let ends = room.map_or_else(async_channel::unbounded, async_channel::bounded);
+            if is_thread {
+                measure::<W>(flags, bench, blocking(ends))
+            } else {
+                measure::<W>(flags, bench, awaited(ends))
+            }
+        }
+        (Kind::Tokio, Some(room), true) => {
+            measure::<W>(flags, bench, blocking(tokio_mpsc::channel(room)))
+        }
+        (Kind::Tokio, Some(room), false) => {
+            measure::<W>(flags, bench, awaited(tokio_mpsc::channel(room)))
+        }
+        (Kind::Tokio, None, true) => {
+            measure::<W>(flags, bench, blocking(tokio_mpsc::unbounded_channel()))
+        }
+        (Kind::Tokio, None, false) => {
+            measure::<W>(flags, bench, awaited(tokio_mpsc::unbounded_channel()))
+        }
+        (Kind::Futures, Some(room), _) => {
+            measure::<W>(flags, bench, awaited(futures_mpsc::channel(room)))
+        }
+        (Kind::Futures, None, _) => measure::<W>(flags, bench, awaited(futures_mpsc::unbounded())),
+        (Kind::Queue, ..) => measure::<W>(flags, bench, blocking(queue(room))),
+        (Kind::Pipe, ..) => {
+            let ends = pipe().map_err(to_create("the pipe"))?;
+            measure::<W>(flags, bench, blocking(ends))
+        }
+        (Kind::Broken, ..) => {
+            let (sound, inlet) = blocking(queue(room));
+            measure::<W>(flags, bench, (Broken::new(sound, flags.fault, flags.at), inlet))
+        }
+    }
+}
+
+/// The main function of a task.
+type Body = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+/// Measures messages of so many words through the channel with these ends.
+fn measure<const W: usize>(
+    flags: &Flags,
+    bench: &Bench,
+    (outlet, mut inlet): (impl Outlet<W>, impl Inlet<W>),
+) -> anyhow::Result<()> {
+    let mut outlets = vec![outlet; flags.producers as usize];
+    let room = match flags.room() {
+        None => None,
+        Some(_) => Some(block_on(fill(&mut outlets, &mut inlet)).context("filling the channel")?),
+    };
+    let (crew, shared) = (Crew::default(), Arc::new(Shared::new(flags)));
+    let bodies = bodies(outlets, inlet, &crew, &shared);
+    let driver = Driver { flags: flags.clone(), bench: bench.clone(), shared, room };
+    if flags.are_threads() {
+        return driver.among_threads(crew, bodies);
+    }
+    let runtime = AsyncRuntime::start(flags.runtime, bench)?;
+    runtime.drive(driver.among_async_tasks(crew, bodies))
+}
+
+/// Fills an empty channel, counts the messages that fit, and empties it.
+async fn fill<const W: usize>(
+    outlets: &mut [impl Outlet<W>],
+    inlet: &mut impl Inlet<W>,
+) -> io::Result<u64> {
+    let mut fits = 0;
+    for outlet in outlets {
+        while outlet.try_send(Message::new(0, 1)) {
+            fits += 1;
+        }
+    }
+    if fits > 0 {
+        inlet.receive_while(|received, _| received < fits).await?;
+    }
+    Ok(fits)
+}
+
+/// The tasks in the order of their numbers: producer, consumer, producer ….
+fn bodies<O: Outlet<W>, I: Inlet<W>, const W: usize>(
+    outlets: Vec<O>,
+    inlet: I,
+    crew: &Crew<Tally>,
+    shared: &Arc<Shared>,
+) -> Vec<Body> {
+    let others = 1..shared.flags.consumers;
+    let mut inlets: Vec<I> = others.filter_map(|_| inlet.another()).collect();
+    inlets.push(inlet);
+    let tasks = outlets.len() + inlets.len();
+    let (mut outlets, mut inlets) = (outlets.into_iter().enumerate(), inlets.into_iter());
+    let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
+    while bodies.len() < tasks {
+        if let Some((number, outlet)) = outlets.next() {
+            let producer = Producer::<O, W> { number, outlet, shared: Arc::clone(shared) };
+            bodies.push(Box::pin(producer.live(crew.member())));
+        }
+        if let Some(inlet) = inlets.next() {
+            let consumer = Consumer::<I, W> { inlet, shared: Arc::clone(shared) };
+            bodies.push(Box::pin(consumer.live(crew.member())));
+        }
+    }
+    bodies
+}
+
+/// Runs the tasks and their rounds.
+struct Driver {
+    flags: Flags,
+    bench: Bench,
+    shared: Arc<Shared>,
+    /// How many messages fit into the channel.
+    room: Option<u64>,
+}
+
+impl Driver {
+    fn among_threads(&self, mut crew: Crew<Tally>, bodies: Vec<Body>) -> anyhow::Result<()> {
+        let bench = &self.bench;
+        thread::scope(|scope| {
+            // Any failure here drops the crew, which ends all tasks.
+            let mut tasks = Vec::with_capacity(bodies.len());
+            for (number, body) in bench.tasks_to_create().zip(bodies) {
+                let body = move || {
+                    bench.placement().pin(number + 1)?;
+                    clock::be_punctual();
+                    block_on(body)
+                };
+                tasks.push(threads::spawn(scope, number, STACK_BYTES, body)?);
+            }
+            let driven = block_on(self.drive(&mut crew));
+            threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
+        })
+    }
+
+    async fn among_async_tasks(
+        self,
+        mut crew: Crew<Tally>,
+        bodies: Vec<Body>,
+    ) -> anyhow::Result<()> {
+        let numbered = self.bench.tasks_to_create().zip(bodies);
+        let start = |(_, body)| spawn(self.flags.runtime.runtime, body);
+        let tasks: Vec<_> = numbered.map(start).collect();
+        let driven = self.drive(&mut crew).await;
+        async_tasks::end(&self.bench, driven, crew, tasks.into_iter().map(outcome)).await
+    }
+
+    /// Runs all rounds.
+    ///
+    /// # Errors
+    /// If a task fails, or messages are not received as they were sent.
+    async fn drive(&self, crew: &mut Crew<Tally>) -> anyhow::Result<()> {
+        let Self { flags, bench, shared, .. } = self;
+        for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
+            shared.begin();
+            let (mut sent, mut received) = (Vec::new(), Vec::new());
+            for tally in crew.run(&round).await? {
+                match tally {
+                    Tally::Sent(one) => sent.push(one),
+                    Tally::Received(one) => received.push(one),
+                }
+            }
+            let of_channel = || format!("--channel {}", name(&flags.channel));
+            verify(&sent, &received).with_context(of_channel)?;
+            self.report(&round, &sent, received)?;
+        }
+        Ok(())
+    }
+
+    /// Stores what the tasks measured in a round.
+    fn report(&self, round: &Round, sent: &[Sent], received: Vec<Received>) -> anyhow::Result<()> {
+        let Self { flags, bench, shared, room } = self;
+        let messages = sent.iter().map(|one| one.messages).sum();
+        let mut load = ChannelLoad { capacity: *room, messages, mean_length: None };
+        let (mut samples, mut kept) = (shared.samples(sent, &received), None);
+        if flags.rate.is_some() {
+            let missed = sent.iter().map(|one| one.missed).sum();
+            kept = Some(ScheduleKept { missed, called_late: None });
+            let late_ns = sent.iter().map(|one| one.late_ns).sum();
+            let (late, mean_length) = lateness(round, received, late_ns);
+            load.mean_length = mean_length;
+            samples = vec![late];
+        }
+        let has_iterations = samples.first().is_some_and(|principal| principal.count() > 0);
+        if round.purpose == Purpose::Measured && has_iterations {
+            bench.findings().channel = Some(load);
+            samples.extend(self.cpu(messages));
+        }
+        round.finish(samples, kept)
+    }
+
+    /// The CPU time of a message, unless tasks waited by yielding.
+    fn cpu(&self, messages: u64) -> Option<Samples> {
+        if self.flags.rate.is_some() && !self.flags.are_threads() {
+            self.bench.findings().waits_by_yielding = true;
+            return None;
+        }
+        let used = self.bench.used()?;
+        let measured = Measured { operations: messages, ..Measured::single("cpu", "message") };
+        let mut cpu = Samples::new(measured);
+        cpu.add(used.user_ns + used.system_ns);
+        Some(cpu)
+    }
+}
+
+/// The times of all messages of an open loop, and the mean number of those that were sent, `late_ns`
+/// in all after they were due, and not yet received.
+fn lateness(round: &Round, received: Vec<Received>, late_ns: u64) -> (Samples, Option<f64>) {
+    let mut all = Samples::new(Measured::single("message", "message"));
+    let ended_ns = received.iter().map(|one| one.last_ns).max().unwrap_or(0);
+    for late in received.iter().filter_map(|one| one.late.as_deref()) {
+        all.merge(late);
+    }
+    let time_ns = ended_ns.saturating_sub(round.begin_ns) as f64;
+    let mean_length = all.measurement(1).filter(|_| time_ns > 0.0).map(|found| {
+        let under_way_ns = found.mean_ns * found.count as f64 - late_ns as f64;
+        under_way_ns.max(0.0) / time_ns
+    });
+    (all, mean_length)
+}

@@ -1,0 +1,367 @@
+//! Producers, consumers, and what they share.
+
+use std::hint::black_box;
+use std::io;
+use std::mem;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::ensure;
+use harness::async_tasks::caught;
+use harness::rounds::{Member, Round};
+use harness::samples::Samples;
+use harness::work::spend;
+use harness::{Measured, RuntimeKind, clock};
+use tokio::sync::Semaphore;
+
+use crate::Flags;
+use crate::channels::{Inlet, Message, Outlet, closed};
+
+/// Messages in an iteration of a closed loop.
+const BLOCK: u64 = 16_384;
+
+/// Messages for which a producer takes credit at a time.
+pub const CREDIT: u64 = 1024;
+
+/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Apart<T>(T);
+
+/// What the tasks share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The program's flags.
+    pub flags: Flags,
+    /// Messages received in this round, in lots.
+    counted: Apart<AtomicU64>,
+    /// Producers that have not left this round.
+    sending: Apart<AtomicUsize>,
+    blocks: Apart<Mutex<Blocks>>,
+    /// Credit for messages under way, if it bounds them.
+    credit: Option<Semaphore>,
+}
+
+/// The iterations of a closed loop.
+#[derive(Debug)]
+struct Blocks {
+    /// When the first one began, and when the last one ended; `None` before.
+    span: Option<[u64; 2]>,
+    samples: Samples,
+}
+
+impl Shared {
+    /// For the tasks of a run.
+    pub fn new(flags: &Flags) -> Self {
+        let block = Measured { operations: BLOCK, ..Measured::single("iteration", "message") };
+        let lots = u64::from(flags.producers + flags.consumers);
+        Self {
+            flags: flags.clone(),
+            counted: Apart::default(),
+            sending: Apart::default(),
+            blocks: Apart(Mutex::new(Blocks { span: None, samples: Samples::new(block) })),
+            // Consumers return theirs in whole lots, so each may keep almost one.
+            credit: flags.has_credit().then(|| Semaphore::new((lots * CREDIT) as usize)),
+        }
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prepares it for a round.
+    pub fn begin(&self) {
+        self.counted.0.store(0, Relaxed);
+        self.sending.0.store(self.flags.producers as usize, Relaxed);
+        let mut blocks = self.blocks();
+        blocks.span = None;
+        blocks.samples.clear();
+    }
+
+    /// The iterations of a closed loop, and the mean time from one message to the next of each
+    /// producer and of each consumer.
+    pub fn samples(&self, sent: &[Sent], received: &[Received]) -> Vec<Samples> {
+        let Blocks { span, samples } = &*self.blocks();
+        let Some([begun_ns, ended_ns]) = span.filter(|_| samples.count() > 0) else {
+            return Vec::new();
+        };
+        let each_ns = (ended_ns - begun_ns) as f64 / samples.operations() as f64;
+        let turns = |name, messages: Vec<u64>| {
+            let mut turns = Samples::new(Measured::single(name, "message"));
+            let all_ns = each_ns * messages.iter().sum::<u64>() as f64;
+            messages.iter().for_each(|count| turns.add((all_ns / (*count).max(1) as f64) as u64));
+            turns
+        };
+        let producers = turns("producer", sent.iter().map(|one| one.messages).collect());
+        let consumers = turns("consumer", received.iter().map(|one| one.messages).collect());
+        vec![samples.clone(), producers, consumers]
+    }
+
+    /// Takes credit for so many messages.
+    async fn take_credit(&self, messages: u64) -> io::Result<()> {
+        if let Some(credit) = &self.credit {
+            credit.acquire_many(messages as u32).await.map_err(|_| closed())?.forget();
+        }
+        Ok(())
+    }
+
+    fn return_credit(&self, messages: u64) {
+        if let Some(credit) = &self.credit {
+            credit.add_permits(messages as usize);
+        }
+    }
+
+    /// Counts what a consumer has received: called after each lot of either kind.
+    #[inline(never)]
+    fn end_lot(&self, round: &Round, received: u64) {
+        if received.is_multiple_of(CREDIT) {
+            self.return_credit(CREDIT);
+        }
+        let lot = self.flags.lot;
+        if round.rate.is_some() || !received.is_multiple_of(lot) {
+            return;
+        }
+        let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
+        if counted.is_multiple_of(BLOCK) {
+            self.end_block(round);
+        }
+    }
+
+    #[cold]
+    fn end_block(&self, round: &Round) {
+        let mut blocks = self.blocks();
+        if round.is_over() {
+            return;
+        }
+        // With the lock held, so that no iteration ends before the one before it.
+        let now = clock::now();
+        if let Some([_, before]) = &mut blocks.span {
+            let block_ns = now - mem::replace(before, now);
+            blocks.samples.add(block_ns);
+            round.is_enough(blocks.samples.count());
+        }
+    }
+}
+
+/// What a member of a round did.
+#[derive(Debug)]
+pub enum Tally {
+    /// A producer.
+    Sent(Sent),
+    /// A consumer.
+    Received(Received),
+}
+
+/// What a producer sent in a round.
+#[derive(Debug)]
+pub struct Sent {
+    /// Its number among producers.
+    producer: usize,
+    /// Messages.
+    pub messages: u64,
+    /// Messages that were due before it waited for their times.
+    pub missed: u64,
+    /// The time from when messages were due until they were sent, summed, in nanoseconds.
+    pub late_ns: u64,
+}
+
+/// What a consumer received in a round.
+#[derive(Debug)]
+pub struct Received {
+    /// Messages.
+    pub messages: u64,
+    /// The messages of each producer.
+    seen: Vec<Seen>,
+    is_ordered: bool,
+    /// In an open loop: the times from when messages were due until they were received.
+    pub late: Option<Box<Samples>>,
+    /// In an open loop: when it received the last one.
+    pub last_ns: u64,
+}
+
+/// The messages of one producer that a consumer has seen, in a cache line of its own.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Seen {
+    last: u64,
+    count: u64,
+    sum: u64,
+}
+
+/// Checks that every message was received once, and those of a producer by each consumer in order.
+///
+/// # Errors
+/// If not.
+pub fn verify(sent: &[Sent], received: &[Received]) -> anyhow::Result<()> {
+    for Sent { producer, messages, .. } in sent {
+        let seen = || received.iter().map(|consumer| consumer.seen[*producer]);
+        let count: u64 = seen().map(|seen| seen.count).sum();
+        let sum = seen().fold(0, |sum: u64, seen| sum.wrapping_add(seen.sum));
+        ensure!(
+            count == *messages,
+            "producer {producer} sent {messages} messages, but {count} were received"
+        );
+        let expected = u128::from(*messages) * u128::from(messages + 1) / 2;
+        ensure!(
+            sum == expected as u64,
+            "producer {producer} sent {messages} messages, and as many but not each of them were \
+             received"
+        );
+    }
+    let is_ordered = received.iter().all(|consumer| consumer.is_ordered);
+    ensure!(is_ordered, "a consumer received messages of a producer in another order");
+    Ok(())
+}
+
+/// A task that sends messages of so many words.
+#[derive(Debug)]
+pub struct Producer<O, const W: usize> {
+    /// Its number among producers.
+    pub number: usize,
+    /// Where it sends.
+    pub outlet: O,
+    /// What all tasks share.
+    pub shared: Arc<Shared>,
+}
+
+impl<O: Outlet<W>, const W: usize> Producer<O, W> {
+    /// Its main function, until the run is over.
+    ///
+    /// # Errors
+    /// If sending fails.
+    pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
+        while let Some(round) = member.next().await {
+            let sent = caught(self.send(&round)).await;
+            // Whatever happened: consumers wait for their end marks.
+            let left = self.leave().await;
+            let sent = sent?;
+            left?;
+            member.finish(Tally::Sent(sent));
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, round: &Round) -> io::Result<Sent> {
+        let mut sent = Sent { producer: self.number, messages: 0, missed: 0, late_ns: 0 };
+        if round.rate.is_some() {
+            self.keep_pace(round, &mut sent).await?;
+        } else {
+            sent.messages = self.compete(round).await?;
+        }
+        Ok(sent)
+    }
+
+    /// A closed loop.
+    async fn compete(&mut self, round: &Round) -> io::Result<u64> {
+        let Self { number: producer, outlet, shared } = self;
+        // Tasks of a runtime would wait by yielding, which takes CPU time.
+        if shared.flags.runtime.runtime == RuntimeKind::Threads {
+            round.sleep_until(round.begin_ns).await?;
+        }
+        shared.blocks().span.get_or_insert_with(|| [clock::now(); 2]);
+        let mut number = 0;
+        while !round.is_over() {
+            shared.take_credit(CREDIT).await?;
+            let until = if shared.credit.is_some() { number + CREDIT } else { u64::MAX };
+            let next = |number| {
+                (number <= until && !round.is_over()).then(|| Message::new(*producer, number))
+            };
+            number = outlet.send_while(number, next).await?;
+            shared.return_credit(until - number);
+        }
+        Ok(number)
+    }
+
+    /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
+    async fn keep_pace(&mut self, round: &Round, sent: &mut Sent) -> io::Result<()> {
+        let Self { number: producer, outlet, shared } = self;
+        let Flags { producers, runtime, .. } = shared.flags;
+        for message in (*producer as u64..round.most()).step_by(producers as usize) {
+            let due_ns = round.due_ns(message);
+            let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
+            sent.missed += u64::from(!ran.waited);
+            sent.late_ns += ran.at_ns - due_ns;
+            shared.take_credit(1).await?;
+            let next = sent.messages + 1;
+            let once = |number| (number == next).then(|| Message::new(*producer, number));
+            sent.messages = outlet.send_while(sent.messages, once).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends this producer's part of a round. The last one sends a mark for each consumer, behind all
+    /// messages of the round.
+    async fn leave(&mut self) -> io::Result<()> {
+        let is_last = self.shared.sending.0.fetch_sub(1, AcqRel) == 1;
+        let marks = if is_last { u64::from(self.shared.flags.consumers) } else { 0 };
+        let mark = |number| (number <= marks).then_some(Message::END);
+        self.outlet.send_while(0, mark).await.map(drop)
+    }
+}
+
+/// A task that receives messages of so many words.
+#[derive(Debug)]
+pub struct Consumer<I, const W: usize> {
+    /// Where it receives.
+    pub inlet: I,
+    /// What all tasks share.
+    pub shared: Arc<Shared>,
+}
+
+impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
+    /// Its main function, until the run is over.
+    ///
+    /// # Errors
+    /// If receiving fails.
+    pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
+        while let Some(round) = member.next().await {
+            let received = caught(self.receive(&round)).await;
+            if let (Err(_), Some(credit)) = (&received, &self.shared.credit) {
+                // Producers would wait for what this task does not return.
+                credit.close();
+            }
+            member.finish(Tally::Received(received?));
+        }
+        Ok(())
+    }
+
+    /// Receives until the round's end mark.
+    async fn receive(&mut self, round: &Round) -> io::Result<Received> {
+        let shared = &*self.shared;
+        let Flags { producers, work, lot, .. } = shared.flags;
+        // Both are powers of two.
+        let mask = lot.min(CREDIT) - 1;
+        let mut seen = vec![Seen::default(); producers as usize];
+        let mut is_ordered = true;
+        let samples = || Box::new(Samples::new(Measured::single("message", "message")));
+        let mut late = round.rate.map(|_| samples());
+        let mut last_ns = round.begin_ns;
+        let take = |received: u64, message: Message<W>| {
+            // All of it is used, the padding included.
+            let Some((producer, number)) = black_box(message).content() else { return false };
+            let of_producer = &mut seen[producer];
+            if number <= of_producer.last {
+                is_ordered = false;
+            }
+            of_producer.last = number;
+            of_producer.count += 1;
+            of_producer.sum = of_producer.sum.wrapping_add(number);
+            if let Some(late) = &mut late {
+                let message = (number - 1) * u64::from(producers) + producer as u64;
+                last_ns = clock::now();
+                late.add(last_ns.saturating_sub(round.due_ns(message)));
+            }
+            if work > 0 {
+                spend(work);
+            }
+            if received & mask == 0 {
+                shared.end_lot(round, received);
+            }
+            true
+        };
+        let messages = self.inlet.receive_while(take).await?;
+        shared.return_credit(messages % CREDIT);
+        Ok(Received { messages, seen, is_ordered, late, last_ns })
+    }
+}

@@ -1,0 +1,231 @@
+//! channel-load from outside: flags in, record out.
+
+use contract::limits::check_unseen;
+use contract::record::check_measurements;
+use contract::{Measurement, Program};
+use harness::record::Record;
+use nix::sys::resource::Resource;
+
+/// One sample for each producer, or for each consumer, of one and one.
+const fn of_each(name: &'static str) -> Measurement {
+    Measurement { samples: |tasks, _| tasks / 2, ..Measurement::of_each_task(name, "message") }
+}
+
+const PROGRAM: Program = Program {
+    name: harness::program!().name,
+    path: env!("CARGO_BIN_EXE_channel-load"),
+    measurements: &[
+        Measurement {
+            operations: |_| 16_384,
+            covers_tasks: false,
+            ..Measurement::per_task("iteration", "message")
+        },
+        of_each("producer"),
+        of_each("consumer"),
+        Measurement {
+            operations: |_| 0,
+            covers_tasks: false,
+            ..Measurement::once("cpu", "message")
+        },
+    ],
+    spread: Some(&[]),
+    fixed_tasks: Some(2),
+    ..Program::NEW
+};
+
+contract::keeps!(PROGRAM);
+
+/// The channels with their ways to wait, and whether they can have several consumers.
+const CHANNELS: [(&str, &str, bool); 12] = [
+    ("std", "threads", false),
+    ("crossbeam", "threads", true),
+    ("flume", "threads", true),
+    ("flume", "tokio", true),
+    ("async-channel", "threads", true),
+    ("async-channel", "tokio", true),
+    ("tokio", "threads", false),
+    ("tokio", "tokio", false),
+    ("tokio", "tokio-current-thread", false),
+    ("futures", "tokio", false),
+    ("queue", "threads", true),
+    ("pipe", "threads", true),
+];
+
+fn with(channel: &str, runtime: &str, flags: &[&str]) -> Record {
+    PROGRAM.record(&[&["--channel", channel, "--runtime", runtime], flags].concat())
+}
+
+fn count(record: &Record, name: &str) -> u64 {
+    record.measurement(name).unwrap_or_else(|| panic!("no {name}: {record:?}")).count
+}
+
+/// The program verifies that each arrives once.
+#[test]
+fn every_message_of_every_channel_arrives() {
+    for (channel, runtime, is_shared) in CHANNELS {
+        let consumers = if is_shared { "3" } else { "1" };
+        for message in ["8", "64", "1024"] {
+            let several = ["--producers", "4", "--consumers", consumers, "--message", message];
+            let flags = [&several[..], &["--iters=3", "--warmups=1", "--credit"]].concat();
+            let record = with(channel, runtime, &flags);
+            let tasks = 4 + consumers.parse::<u64>().expect("a number");
+            assert_eq!((record.tasks, record.iterations), (tasks, 3), "{channel}, {runtime}");
+            assert_eq!((count(&record, "producer"), count(&record, "consumer")), (4, tasks - 4));
+            let load = record.channel.expect("a channel");
+            assert!(load.messages >= 3 * 16_384 && load.mean_length.is_none(), "{load:?}");
+        }
+    }
+}
+
+/// What fits before a producer waits.
+#[test]
+fn the_capacity_is_found_by_filling_the_channel() {
+    for (channel, runtime, _) in CHANNELS {
+        if channel == "pipe" {
+            continue;
+        }
+        for (capacity, fits) in [("1", Some(1)), ("64", Some(64)), ("unbounded", None)] {
+            let flags = ["--capacity", capacity, "--iters=1", "--warmups=0", "--producers=2"];
+            let load = with(channel, runtime, &flags).channel.expect("a channel");
+            // futures has room for one more of each sender.
+            let more = if channel == "futures" { 2 } else { 0 };
+            assert_eq!(load.capacity, fits.map(|fits| fits + more), "{channel}, {runtime}");
+        }
+    }
+    for channel in ["std", "crossbeam", "flume"] {
+        let load = with(channel, "threads", &["--capacity=0", "--iters=1", "--warmups=0"]).channel;
+        assert_eq!(load.expect("a channel").capacity, Some(0), "{channel}");
+    }
+    let of_pipe = |message| {
+        let flags = ["--message", message, "--iters=1", "--warmups=0"];
+        with("pipe", "threads", &flags).channel.expect("a channel").capacity.expect("pages")
+    };
+    assert_eq!(of_pipe("64"), 16 * of_pipe("1024"));
+}
+
+/// Each in its time, also if it is late; the schedule counts those that were due before.
+#[test]
+fn no_message_of_an_open_loop_is_omitted() {
+    for (channel, runtime, is_shared) in CHANNELS {
+        let consumers = if is_shared { "--consumers=2" } else { "--consumers=1" };
+        let flags = ["--producers=3", consumers, "--rate=50000", "--iters=2000", "--warmups=10"];
+        for capacity in ["--capacity=64", "--capacity=unbounded"] {
+            let capacity: &[&str] = if channel == "pipe" { &[] } else { &[capacity] };
+            let record = with(channel, runtime, &[&flags[..], capacity].concat());
+            assert_eq!(record.iterations, 2000);
+            assert_eq!(count(&record, "message"), 2000, "{channel}, {runtime}");
+            let length = record.channel.and_then(|load| load.mean_length);
+            assert!(length.is_some_and(|length| length >= 0.0), "{channel}, {runtime}: {length:?}");
+            assert!(record.schedule.expect("it keeps one").missed <= 2000);
+            // A task of a runtime waits by yielding.
+            assert_eq!(record.cpu.is_some(), runtime == "threads", "{channel}, {runtime}");
+        }
+    }
+}
+
+/// If a message cannot be received in time, others wait: 1000 a second of 5 ms each.
+#[test]
+fn a_rate_that_cannot_be_kept_makes_a_queue() {
+    let flags = ["--rate=1000", "--iters=100", "--warmups=0", "--work=4000000"];
+    let record = with("std", "threads", &flags);
+    let length = record.channel.and_then(|load| load.mean_length).expect("an open loop");
+    assert!(length > 5.0, "{length}");
+}
+
+/// At the first message, somewhere and at the last one; of a round that is measured, and of a warm-up.
+#[test]
+fn a_broken_channel_is_named() {
+    for fault in ["lose", "double", "swap"] {
+        for at in ["1", "20000", "0"] {
+            for warmups in ["0", "2"] {
+                let flags = ["--channel=broken", "--fault", fault, "--at", at, "--iters=2"];
+                let run = PROGRAM.run(&[&flags[..], &["--warmups", warmups]].concat());
+                run.failed(1, &["--channel broken", "producer"]);
+            }
+        }
+    }
+    let late = ["--channel=broken", "--at=500000000", "--iters=2", "--warmups=1"];
+    check_measurements(&PROGRAM, &PROGRAM.record(&late));
+}
+
+/// A lost message is found among several consumers and in an open loop, too.
+#[test]
+fn a_fault_is_found_with_several_consumers_and_at_a_rate() {
+    let broken = ["--channel=broken", "--producers=2", "--consumers=2", "--at=100"];
+    for more in [&["--iters=2"][..], &["--iters=500", "--rate=100000"]] {
+        for fault in ["lose", "double"] {
+            let run = PROGRAM.run(&[&broken[..], more, &["--fault", fault]].concat());
+            run.failed(1, &["--channel broken", "producer"]);
+        }
+    }
+}
+
+#[test]
+fn a_task_whose_channel_is_closed_is_named() {
+    let closes = ["--channel=broken", "--fault=close", "--at=1000", "--iters=2"];
+    for more in [&[][..], &["--producers=3", "--consumers=2"], &["--credit"]] {
+        PROGRAM.run(&[&closes[..], more].concat()).failed(1, &["task ", "closed"]);
+    }
+}
+
+#[test]
+fn what_a_channel_cannot_do_is_a_usage_error() {
+    for (flags, named) in [
+        (&["--channel=futures"][..], "--channel futures"),
+        (&["--channel=crossbeam", "--runtime=tokio"], "--channel crossbeam"),
+        (&["--channel=queue", "--runtime=tokio-current-thread"], "--channel queue"),
+        (&["--channel=std", "--consumers=2"], "--consumers 2"),
+        (&["--channel=tokio", "--consumers=2", "--runtime=tokio"], "--consumers 2"),
+        (&["--channel=pipe", "--capacity=64"], "--capacity"),
+        (&["--channel=tokio", "--capacity=0"], "--capacity 0"),
+        (&["--channel=queue", "--capacity=0"], "--capacity 0"),
+        (&["--capacity=many"], "--capacity"),
+        (&["--message=9"], "--message"),
+        (&["--producers=0"], "--producers"),
+        (&["--workers=2"], "--workers"),
+        (&["--trace=file"], "--trace"),
+    ] {
+        PROGRAM.refuses(flags, &[named]);
+    }
+}
+
+/// Faster or slower, the shares of producers add up to 1.
+#[test]
+fn shares_are_those_of_the_messages() {
+    let record = with("crossbeam", "threads", &["--producers=4", "--consumers=4", "--iters=20"]);
+    let each_ns = record.principal().expect("iterations").ns_per_operation;
+    for name in ["producer", "consumer"] {
+        let of = record.measurement(name).expect("one of each");
+        let [lucky, unlucky] = [of.min_ns, of.max_ns].map(|ns| each_ns / ns as f64);
+        assert!(lucky >= 0.249 && unlucky <= 0.251 && lucky <= 1.01, "{lucky}, {unlucky}");
+    }
+}
+
+/// On one CPU, where consumers cannot overlap: a hundred thousand units in 16,384 messages.
+#[test]
+fn consumers_do_their_work() {
+    let flags = ["--placement=same-cpu", "--iters=3", "--warmups=1", "--work=2000"];
+    let record = with("std", "threads", &flags);
+    let work = record.work.expect("it offers --work");
+    let work_ns = work.units as f64 * work.ns_per_unit.expect("there was work");
+    let least = record.principal().expect("iterations").min_ns as f64 / 16_384.0;
+    assert!(least > 0.7 * work_ns, "a message of {least} ns has {work_ns} ns of work");
+}
+
+#[test]
+fn an_interruption_ends_every_loop() {
+    for (channel, runtime, _) in CHANNELS {
+        for more in [&["--producers=3"][..], &["--rate=2"]] {
+            let run = PROGRAM.with(&["--channel", channel, "--runtime", runtime]).and(more);
+            contract::ending::check_interruption(run, 1);
+        }
+    }
+}
+
+/// The channel's own memory counts, too; of a limit that cannot be seen, the task is named.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let large = PROGRAM.with(&["--capacity=65536", "--message=1024"]);
+    large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run().failed(3, &["RLIMIT_DATA"]);
+    check_unseen(&PROGRAM, 50, &["--producers=100"], "task ");
+}
