@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Quantity, Row, row_of};
+use super::row::{Quantity, Row, named, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
 use crate::manifest::{Group, LineSpec, Manifest};
 
@@ -13,6 +13,8 @@ const MATTERS: f64 = 1.2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loads {
+    /// What one operation is.
+    pub operation: String,
     /// The loads.
     pub loads: Vec<String>,
     /// The lines, in the order of their letters.
@@ -35,6 +37,17 @@ pub struct LoadLine {
     pub figures: Vec<Option<Estimate>>,
     /// The figure over the lowest under that load: the median over common rounds of the quotient.
     pub factors: Vec<Option<Estimate>>,
+    /// CPU time of an operation under each load, in nanoseconds; empty unless it answers the
+    /// question, too.
+    pub cpu_ns: Vec<Option<f64>>,
+}
+
+/// The rows of one thing under one load: of its figure, and of its CPU time if that answers the
+/// question, too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sides<'a> {
+    time: Option<&'a Row>,
+    cpu: Option<&'a Row>,
 }
 
 /// The line to choose.
@@ -55,10 +68,10 @@ pub struct LoadAdvice {
 
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
-    pub fn of(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Option<Self> {
+    pub fn of<'a>(manifest: &Manifest, group: &Group, all: &[&'a [Row]]) -> Option<Self> {
         let rows_of_line = |line: &LineSpec| -> Vec<(String, Option<&Row>)> {
             let cases = manifest.cases_of(&line.case).unwrap_or_default().into_iter();
-            cases.map(|case| (case.name.clone(), row_of(rows, &case.name))).collect()
+            cases.map(|case| (case.name.clone(), row_of(all, &case.name))).collect()
         };
         let rows: Vec<_> = group.lines.iter().map(rows_of_line).collect();
         let lowest: Vec<Option<&Row>> =
@@ -73,15 +86,23 @@ impl Loads {
                     rows.iter().zip(&lowest).map(|(row, lowest)| over((*row)?, (*lowest)?));
                 let factors = factors.collect();
                 let is_measured = figures.iter().any(Option::is_some);
-                is_measured.then_some(LoadLine { letter, label, cases, figures, factors })
+                let cpu_ns = rows.iter().filter(|_| group.cpu).map(|row| (*row)?.cpu_ns).collect();
+                is_measured.then_some(LoadLine { letter, label, cases, figures, factors, cpu_ns })
             });
         let lines: Vec<LoadLine> = lines.collect();
         let choices = group.lines.iter().zip(&rows).filter(|(line, _)| line.choice);
+        let sides = |(case, time): &(String, Option<&'a Row>)| {
+            let cpu = named(all, case, Some("cpu")).filter(|_| group.cpu);
+            Sides { time: *time, cpu }
+        };
         let choices: Vec<_> = choices
-            .map(|(line, rows)| (line.text.clone(), rows.iter().map(|(_, row)| *row).collect()))
+            .map(|(line, rows)| (line.text.clone(), rows.iter().map(sides).collect()))
             .collect();
         let advice = advice(&group.loads, &choices);
-        (!lines.is_empty()).then(|| Self { loads: group.loads.clone(), lines, advice })
+        let mut measured = rows.iter().flatten().filter_map(|(_, row)| *row);
+        let operation = measured.next().map_or(String::new(), |row| row.operation.clone());
+        let loads = group.loads.clone();
+        (!lines.is_empty()).then_some(Self { operation, loads, lines, advice })
     }
 }
 
@@ -95,19 +116,41 @@ fn over(row: &Row, other: &Row) -> Option<Estimate> {
     ratio(&[row, other].map(Row::by_round), CONFIDENCE, DEPENDENT)
 }
 
-/// Compares the first choice with the others under each load.
-fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<LoadAdvice> {
+/// The nearer end of a ratio above 1.
+fn nearer_end(ratio: &Estimate) -> f64 {
+    ratio.interval.map_or(0.0, |interval| interval.low)
+}
+
+fn matters(ratio: &Estimate) -> bool {
+    nearer_end(ratio) >= MATTERS
+}
+
+impl Sides<'_> {
+    /// How many times as long it takes as the other one, if it is a time.
+    fn time_over(&self, other: &Self) -> Option<Estimate> {
+        over(self.time.filter(|row| row.unit == Quantity::Nanoseconds)?, other.time?)
+    }
+
+    /// Whether it takes clearly more CPU time than the other one.
+    fn takes_more_cpu(&self, other: &Self) -> bool {
+        let ratio = self.cpu.zip(other.cpu).and_then(|(row, other)| over(row, other));
+        ratio.is_some_and(|ratio| matters(&ratio))
+    }
+}
+
+/// Compares the first choice with the others under each load. One that takes clearly more CPU time is
+/// not cheaper.
+fn advice(loads: &[String], choices: &[(String, Vec<Sides>)]) -> Option<LoadAdvice> {
     let ((usual, rows), others) = choices.split_first()?;
-    rows.iter().flatten().next()?.figure?;
-    let over = |one: Option<&Row>, than: Option<&Row>| {
-        over(one.filter(|row| row.unit == Quantity::Nanoseconds)?, than?)
-    };
-    let nearer_end = |ratio: &Estimate| ratio.interval.map_or(0.0, |interval| interval.low);
-    let matters = |ratio: &Estimate| nearer_end(ratio) >= MATTERS;
-    let cheaper = others.iter().flat_map(|(name, other)| {
+    rows.iter().find_map(|sides| sides.time)?.figure?;
+    let others = others.iter().filter(|(_, other)| {
+        let mut loads = other.iter().zip(rows);
+        !loads.any(|(sides, usual)| sides.takes_more_cpu(usual))
+    });
+    let cheaper = others.flat_map(|(name, other)| {
         let under = loads.iter().zip(rows.iter().zip(other));
-        under.filter_map(move |(load, (row, than))| {
-            Some((name, other, load, over(*row, *than).filter(matters)?))
+        under.filter_map(move |(load, (sides, than))| {
+            Some((name, other, load, sides.time_over(than).filter(matters)?))
         })
     });
     let best = cheaper.max_by(|one, other| nearer_end(&one.3).total_cmp(&nearer_end(&other.3)));
@@ -116,7 +159,7 @@ fn advice(loads: &[String], choices: &[(String, Vec<Option<&Row>>)]) -> Option<L
         let (better, load, ratio, depends) = (None, String::new(), None, false);
         return Some(LoadAdvice { usual, better, load, ratio, depends });
     };
-    let mut back = rows.iter().zip(other).filter_map(|(row, than)| over(*than, *row));
+    let mut back = rows.iter().zip(other).filter_map(|(sides, than)| than.time_over(sides));
     let depends = back.any(|ratio| matters(&ratio));
     let (better, load, ratio) = (Some(better.clone()), load.clone(), Some(ratio));
     Some(LoadAdvice { usual, better, load, ratio, depends })
@@ -142,16 +185,36 @@ mod tests {
             ([200.0, 50.0], Some("other"), "8 tasks", true),
         ] {
             let [usual, other] = [[100.0, 100.0], other].map(|times| times.map(row));
-            let side = |name: &'static str, rows: &[Row; 2]| (name.to_owned(), rows.clone());
-            let sides = [side("usual", &usual), side("other", &other)];
-            let choices = sides
-                .each_ref()
-                .map(|(name, rows)| (name.clone(), rows.iter().map(Some).collect()));
-            let found = advice(&loads, &choices).unwrap();
+            let found = advised(&loads, [&usual, &other], None);
             assert_eq!(
                 (found.better.as_deref(), &*found.load, found.depends),
                 (better, load, depends)
             );
         }
+    }
+
+    /// Half the time for twice the CPU time is no advice.
+    #[test]
+    fn one_that_takes_more_cpu_time_is_not_cheaper() {
+        let loads = ["1→1", "4→1"].map(str::to_owned);
+        let [usual, other] = [[100.0, 100.0], [90.0, 50.0]].map(|times| times.map(row));
+        for (cpu, better) in [([200.0, 210.0], Some("other")), ([200.0, 500.0], None)] {
+            let [of_usual, of_other] = [[200.0, 200.0], cpu].map(|times| times.map(row));
+            let found = advised(&loads, [&usual, &other], Some([&of_usual, &of_other]));
+            assert_eq!(found.better.as_deref(), better, "{cpu:?}");
+        }
+    }
+
+    /// The advice on two lines with these times and CPU times.
+    fn advised(loads: &[String], times: [&[Row; 2]; 2], cpu: Option<[&[Row; 2]; 2]>) -> LoadAdvice {
+        let sides = |line: usize| {
+            let side = |load: usize| Sides {
+                time: Some(&times[line][load]),
+                cpu: cpu.map(|of| &of[line][load]),
+            };
+            vec![side(0), side(1)]
+        };
+        let choices = [("usual".to_owned(), sides(0)), ("other".to_owned(), sides(1))];
+        advice(loads, &choices).unwrap()
     }
 }

@@ -22,7 +22,7 @@ use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "4.0";
+pub const SCHEMA_VERSION: &str = "4.1";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -294,9 +294,9 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// A row over another case.
-    fn ratio(&self, row: &Row, over: &str) -> Option<Estimate> {
-        let over = self.row(over, None)?.by_round();
+    /// A row over that of another case, or of one of its measurements.
+    fn ratio(&self, row: &Row, over: &str, measurement: Option<&str>) -> Option<Estimate> {
+        let over = self.row(over, measurement)?.by_round();
         ratio(&[row.by_round(), over], CONFIDENCE, DEPENDENT)
     }
 
@@ -307,7 +307,7 @@ impl<'a> Cases<'a> {
             let parts = self.row(case, None).and_then(|row| row.parts);
             return parts.and_then(|parts| parts.idle_entries).is_some_and(|count| count >= ASLEEP);
         };
-        let ratio = self.row(case, None).and_then(|row| self.ratio(row, over)?.interval);
+        let ratio = self.row(case, None).and_then(|row| self.ratio(row, over, None)?.interval);
         ratio.is_some_and(|ends| ends.low >= REASON)
     }
 
@@ -319,7 +319,7 @@ impl<'a> Cases<'a> {
             ..Row::default()
         };
         let row = self.requested(spec).unwrap_or_else(lacking);
-        Row { factor: self.ratio(&row, reference), ..row }
+        Row { factor: self.ratio(&row, reference, None), ..row }
     }
 }
 
@@ -420,8 +420,9 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         return Vec::new();
     }
     let answers = sentences.iter().filter_map(|spec| {
-        let row = cases.row(&spec.case, None)?;
-        let ratio = cases.ratio(row, &spec.over)?;
+        let measurement = spec.measurement.as_deref();
+        let row = cases.row(&spec.case, measurement)?;
+        let ratio = cases.ratio(row, &spec.over, measurement)?;
         let ends = ratio.interval?;
         if ends.low < MATTERS {
             return None;

@@ -112,6 +112,9 @@ pub struct Group {
     /// Whether the parts of the time answer it.
     #[serde(default)]
     pub parts: bool,
+    /// Whether CPU time answers it, too: the table by load shows both.
+    #[serde(default)]
+    pub cpu: bool,
     /// Candidates for the sentences that answer it.
     #[serde(default)]
     pub sentences: Vec<SentenceSpec>,
@@ -618,8 +621,9 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         }
         for group in &suite.groups {
             for line in &group.lines {
+                // One that cannot have the last loads has fewer.
                 let found = suite.cases_of(&line.case).unwrap().len();
-                assert_eq!(found, group.loads.len(), "{}: {}", group.name, line.text);
+                assert!((1..=group.loads.len()).contains(&found), "{}: {}", group.name, line.text);
             }
         }
     }

@@ -153,6 +153,8 @@ pub struct SentenceSpec {
     pub case: String,
     /// The case to divide by.
     pub over: String,
+    /// The measurement of both; by default their figures.
+    pub measurement: Option<String>,
     /// The ratio that a reader would guess; by default 1.
     pub guess: Option<f64>,
     /// Whether `{}` is the share of the case's time that the other does not take.

@@ -2,7 +2,8 @@
 
 use super::page::{ABSENT, Table, left, right};
 use super::quantity::{
-    brief_ticks, duration, estimate, factor, percent, three_digits, times, with_ends,
+    NO_BREAK_SPACE, Unit, brief_ticks, duration, estimate, factor, percent, three_digits, times,
+    with_ends,
 };
 use crate::judge::loads::{LoadAdvice, LoadLine, Loads};
 use crate::judge::prediction::{Difference, Prediction};
@@ -144,10 +145,19 @@ fn advised(LoadAdvice { usual, better, load, ratio, depends }: &LoadAdvice) -> S
     }
 }
 
-/// Figures by load, with factors to the cheapest; sorted by the last load.
+/// Figures by load, sorted by the last load and then by the first: with factors to the cheapest, or
+/// with CPU time.
 pub fn loads_table(loads: &Loads) -> Table {
-    let of_loads = loads.loads.iter().flat_map(|load| [right(load), right("×")]);
-    let mut table = Table::new([left(""), left("one acquisition")].into_iter().chain(of_loads));
+    let has_cpu = loads.lines.iter().any(|line| !line.cpu_ns.is_empty());
+    let what = if has_cpu { ": time/CPU" } else { "" };
+    let mut headings = vec![left(""), left(&format!("one {}{what}", loads.operation))];
+    for load in &loads.loads {
+        headings.push(right(load));
+        if !has_cpu {
+            headings.push(right("×"));
+        }
+    }
+    let mut table = Table::new(headings);
     let value = |line: &LoadLine, at: usize| {
         line.figures.get(at).copied().flatten().map_or(f64::INFINITY, |figure| figure.value)
     };
@@ -157,20 +167,36 @@ pub fn loads_table(loads: &Loads) -> Table {
     };
     let last = loads.loads.len().saturating_sub(1);
     let mut lines: Vec<&LoadLine> = loads.lines.iter().collect();
-    lines.sort_by(|one, other| value(one, last).total_cmp(&value(other, last)));
+    lines.sort_by(|one, other| {
+        let by_last = value(one, last).total_cmp(&value(other, last));
+        by_last.then(value(one, 0).total_cmp(&value(other, 0)))
+    });
     for line in lines {
         let mut cells = vec![line.letter.to_string(), line.label.clone()];
         for at in 0..loads.loads.len() {
             let figure = value(line, at);
-            if figure.is_finite() {
-                cells.extend([duration(figure), by(line, at)]);
+            let shown = if !figure.is_finite() {
+                ABSENT.to_owned()
+            } else if has_cpu {
+                with_cpu(figure, line.cpu_ns.get(at).copied().flatten())
             } else {
-                cells.extend([ABSENT.to_owned(), String::new()]);
+                duration(figure)
+            };
+            cells.push(shown);
+            if !has_cpu {
+                cells.push(by(line, at));
             }
         }
         table.push(cells);
     }
     table
+}
+
+/// A time and the CPU time, in one unit: `95.0/181 ns`.
+fn with_cpu(time_ns: f64, cpu_ns: Option<f64>) -> String {
+    let unit = Unit::of(time_ns, Quantity::Nanoseconds);
+    let cpu = cpu_ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
+    format!("{}/{cpu}{NO_BREAK_SPACE}{}", unit.show(time_ns), unit.symbol)
 }
 
 /// Where the time of each case goes, as far as it fits a terminal.
@@ -253,6 +279,31 @@ mod tests {
             let group = Group { is_fit, savings: vec![savings()], ..Group::default() };
             assert_eq!(group_answers(&group).len(), usize::from(is_fit));
         }
+    }
+
+    /// A line without the last load comes last.
+    #[test]
+    fn a_table_by_load_shows_cpu_time_where_it_counts() {
+        let line = |letter, times: &[f64], cpu_ns: &[f64]| LoadLine {
+            letter,
+            label: letter.to_string(),
+            cases: Vec::new(),
+            figures: times.iter().map(|ns| Estimate::of(&[*ns])).collect(),
+            factors: Vec::new(),
+            cpu_ns: cpu_ns.iter().copied().map(Some).collect(),
+        };
+        let lines = vec![
+            line('A', &[70.0], &[140.0]),
+            line('B', &[95.0, 1230.0], &[181.0, 2450.0]),
+            line('C', &[99.0, 1010.0], &[181.0]),
+        ];
+        let (loads, operation) = (["1→1", "4→1"].map(str::to_owned).to_vec(), "message".to_owned());
+        let table = loads_table(&Loads { operation, loads, lines, advice: None });
+        assert_eq!(table.headings, ["", "one message: time/CPU", "1→1", "4→1"]);
+        let rows = table.rows.iter().map(|row| row.join(" ").replace('\u{a0}', " "));
+        let expected =
+            ["C C 99.0/181 ns 1.01/– µs", "B B 95.0/181 ns 1.23/2.45 µs", "A A 70.0/140 ns –"];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
     }
 
     #[test]
