@@ -154,10 +154,42 @@ func TestEachGoroutineThatSharesALockHasATurn(t *testing.T) {
 }
 
 func TestALockThatDoesNotExcludeIsNamed(t *testing.T) {
-	round := &lockRound{run: &run{tasks: 2}, most: 1}
+	round := &lockRound{blocks: blocks{run: &run{tasks: 2}, most: 1}}
 	round.acquired = 5
-	if _, err := round.drive(); err == nil || !strings.Contains(err.Error(), "does not exclude") {
+	if err := round.drive(); err == nil || !strings.Contains(err.Error(), "does not exclude") {
 		t.Error(err)
+	}
+}
+
+func TestEveryMessageOfEverySizeArrives(t *testing.T) {
+	for _, size := range []string{"8", "64", "1024"} {
+		line := "channel --producers 3 --consumers 2 --capacity 5 --iters 4 --warmups 2 --message " + size
+		code, _, laps := executed(t, line)
+		if code != exitDone || laps.Warmups != 2 || len(laps.Measurements) != 3 || laps.Tasks != 5 {
+			t.Fatalf("exited with %d: %+v", code, laps)
+		}
+		iteration := laps.Measurements[0]
+		producers, consumers := laps.Measurements[1].LapsNs, laps.Measurements[2].LapsNs
+		if len(iteration.LapsNs) != 4 || iteration.Operations != messages ||
+			len(producers) != 3 || len(consumers) != 2 {
+			t.Errorf("%+v", laps.Measurements)
+		}
+	}
+}
+
+func TestAMessageThatIsLostDoubledOrOvertakenIsNamed(t *testing.T) {
+	for _, numbers := range [][]uint64{{1, 3}, {1, 2, 2}, {2, 1}, {1, 1}} {
+		round := &channelRound[[1]uint64]{messages: make(chan [1]uint64, len(numbers))}
+		round.run = &run{channel: channelFlags{producers: 1}}
+		round.sent = []uint64{2}
+		for _, number := range numbers {
+			round.messages <- [1]uint64{number << producerBits}
+		}
+		close(round.messages)
+		round.received = []received{round.consume()}
+		if err := round.verify(); err == nil || !strings.Contains(err.Error(), "producer 0") {
+			t.Errorf("%v: %v", numbers, err)
+		}
 	}
 }
 
@@ -237,6 +269,8 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 		"memory --tasks 5 --iters 6", "memory --waiting pipe",
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
+		"channel --producers 0", "channel --consumers 1025", "channel --capacity -1",
+		"channel --message 9", "channel --tasks 2", "lock --producers 2",
 		"wake --greedy -1", "wake --greedy-for 0", "wake --hogs -1", "wake --hogs 1025", "--hogs 1",
 	} {
 		if code, _, _ := executed(t, line); code != exitUsage {

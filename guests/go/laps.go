@@ -56,6 +56,7 @@ type run struct {
 	// What the tasks of a memory measurement wait for.
 	waiting     string
 	wake        wakeFlags
+	channel     channelFlags
 	interrupted atomic.Bool
 	report      report
 	marks       io.Writer

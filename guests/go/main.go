@@ -44,11 +44,11 @@ type program struct {
 	// Default values of flags.
 	tasks, iters, warmups int
 	works, waits, wakes   bool
-	locks                 bool
+	locks, sends          bool
 	measure               func(*run) error
 }
 
-var programs = map[string]program{"brigade": brigade, "creation": creation, "lock": lock, "memory": memory, "wake": wake}
+var programs = map[string]program{"brigade": brigade, "channel": channel, "creation": creation, "lock": lock, "memory": memory, "wake": wake}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
@@ -118,7 +118,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, creation, lock, memory, wake", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, wake", name)
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -141,6 +141,13 @@ func (r *run) parse(arguments []string) (program, error) {
 	if program.locks {
 		flags.Uint64Var(&r.load.work.units, "inside", 0, "`units` of work with the lock held")
 		flags.Uint64Var(&r.outside, "outside", 0, "`units` of work after its release")
+	}
+	if program.sends {
+		flags.Uint64Var(&r.load.work.units, "work", 0, "`units` of work of a consumer for each message")
+		flags.IntVar(&r.channel.producers, "producers", 1, "`goroutines` that send")
+		flags.IntVar(&r.channel.consumers, "consumers", 1, "`goroutines` that receive")
+		flags.IntVar(&r.channel.capacity, "capacity", 64, "how many `messages` the channel holds")
+		flags.IntVar(&r.channel.message, "message", 64, "size of a message, in `bytes`: 8, 64 or 1024")
 	}
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,
@@ -171,8 +178,15 @@ func (r *run) parse(arguments []string) (program, error) {
 			r.warmupLimit = longestWarmup
 		}
 	}
+	if program.sends {
+		r.tasks = r.channel.producers + r.channel.consumers
+	}
 	switch {
 	case err != nil:
+	case program.sends && (given["tasks"] != nil || given["threads"] != nil):
+		err = errors.New("--tasks: give --producers and --consumers instead")
+	case program.sends && r.channel.check() != nil:
+		err = r.channel.check()
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case r.tasks < 1:
@@ -209,12 +223,19 @@ func (r *run) parse(arguments []string) (program, error) {
 		"subcommand": name, "tasks": r.tasks, "iters": r.iters, "warmups": given["warmups"],
 		"max_time": given["max-time"], "workers": given["workers"],
 	}
-	r.works = program.works || program.locks
+	r.works = program.works || program.locks || program.sends
 	if program.works {
 		r.report.Parameters["work"] = r.load.work.units
 		r.report.Parameters["working_set"] = r.load.workingSet
 		r.report.Parameters["stride"] = given["stride"]
 		r.report.Parameters["rings"] = given["rings"]
+	}
+	if program.sends {
+		r.report.Parameters["producers"] = r.channel.producers
+		r.report.Parameters["consumers"] = r.channel.consumers
+		r.report.Parameters["capacity"] = r.channel.capacity
+		r.report.Parameters["message"] = r.channel.message
+		r.report.Parameters["work"] = r.load.work.units
 	}
 	if program.locks {
 		r.report.Parameters["inside"] = r.load.work.units

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// messages is the number of messages in a lap.
+	messages = 16_384
+	// lot is how many messages a consumer receives before it adds to the common count.
+	lot = 256
+	// mostPeers is the most producers, and consumers.
+	mostPeers = 1024
+	// mostCapacity is the largest capacity of a channel.
+	mostCapacity = 1 << 16
+	// producerBits are the bits of a message's first word that are the number of its producer.
+	producerBits = 16
+)
+
+// channel measures goroutines that share a channel, as the program channel-load does threads and
+// async tasks in its closed loop.
+//
+// Known biases: a round has a new channel, which the last producer closes. Go's scheduler runs a
+// goroutine that was woken next on the same worker.
+var channel = program{
+	about: `Time messages through one channel, from several goroutines to several.
+
+One lap is 16384 messages, received by any of the consumers, as fast as they can.
+producer and consumer are the mean times from one message of one of them to its next.
+`,
+	iters: 100, warmups: fewestWarmups, sends: true, measure: measureChannel,
+}
+
+// channelFlags are the numbers of goroutines on both sides, the capacity in messages, and the size
+// of a message in bytes.
+type channelFlags struct{ producers, consumers, capacity, message int }
+
+func (of *channelFlags) check() error {
+	switch {
+	case of.producers < 1 || of.producers > mostPeers:
+		return fmt.Errorf("--producers %d: not between 1 and %d", of.producers, mostPeers)
+	case of.consumers < 1 || of.consumers > mostPeers:
+		return fmt.Errorf("--consumers %d: not between 1 and %d", of.consumers, mostPeers)
+	case of.capacity < 0 || of.capacity > mostCapacity:
+		return fmt.Errorf("--capacity %d: not between 0 and %d", of.capacity, mostCapacity)
+	case of.message != 8 && of.message != 64 && of.message != 1024:
+		return fmt.Errorf("--message %d: neither 8, 64 nor 1024", of.message)
+	}
+	return nil
+}
+
+// words is a message, passed by value. The first word has the producer and the number of the message.
+type words interface {
+	[1]uint64 | [8]uint64 | [128]uint64
+}
+
+// channelRound is what the goroutines of a warm-up or of the measured laps share.
+type channelRound[M words] struct {
+	messages chan M
+	_        [128]byte
+	// counted is the number of messages received, in lots.
+	counted atomic.Uint64
+	_       [128]byte
+	// sending is the number of producers that have not stopped.
+	sending atomic.Int64
+	_       [128]byte
+	blocks
+	// timing protects last, when the current lap began.
+	timing sync.Mutex
+	last   int64
+	// What each has sent and received, in the end.
+	sent     []uint64
+	received []received
+}
+
+// received is what a consumer received: in all, of each producer, and whether in order.
+type received struct {
+	messages uint64
+	seen     []seen
+	ordered  bool
+}
+
+// seen is what a consumer received of a producer, in a cache line of its own.
+type seen struct {
+	last, count, sum uint64
+	_                [40]byte
+}
+
+func measureChannel(r *run) error {
+	switch r.channel.message {
+	case 8:
+		return measureMessages[[1]uint64](r)
+	case 64:
+		return measureMessages[[8]uint64](r)
+	}
+	return measureMessages[[128]uint64](r)
+}
+
+func measureMessages[M words](r *run) error {
+	iteration := r.measurement("iteration", "message", messages)
+	producer := r.measurement("producer", "message", 1)
+	consumer := r.measurement("consumer", "message", 1)
+	iteration.CoversAll, producer.CoversAll, consumer.CoversAll = false, false, false
+	var round *channelRound[M]
+	err := r.closedLoop(iteration, func() closedRound {
+		round = &channelRound[M]{messages: make(chan M, r.channel.capacity)}
+		return round
+	})
+	if len(iteration.LapsNs) == 0 {
+		return err
+	}
+	sum := int64(0)
+	for _, lap := range iteration.LapsNs {
+		sum += lap
+	}
+	each := float64(sum) / float64(len(iteration.LapsNs)*messages)
+	received := make([]uint64, len(round.received))
+	for number, one := range round.received {
+		received[number] = one.messages
+	}
+	producer.LapsNs, consumer.LapsNs = turns(each, round.sent), turns(each, received)
+	return err
+}
+
+// turns returns the mean time from one message to the next of each that had so many, if each of all
+// messages took so long.
+func turns(each float64, made []uint64) []int64 {
+	all := uint64(0)
+	for _, times := range made {
+		all += times
+	}
+	turns := make([]int64, len(made))
+	for number, times := range made {
+		turns[number] = int64(each * float64(all) / float64(max(1, times)))
+	}
+	return turns
+}
+
+// drive starts the goroutines, in the order producer, consumer, producer …, and waits for them.
+func (of *channelRound[M]) drive() error {
+	producers, consumers := of.run.channel.producers, of.run.channel.consumers
+	of.sent, of.received = make([]uint64, producers), make([]received, consumers)
+	of.sending.Store(int64(producers))
+	var running sync.WaitGroup
+	running.Add(producers + consumers)
+	of.last = now()
+	for number := range max(producers, consumers) {
+		if number < producers {
+			go func() {
+				defer running.Done()
+				of.sent[number] = of.produce(number)
+			}()
+		}
+		if number < consumers {
+			go func() {
+				defer running.Done()
+				of.received[number] = of.consume()
+			}()
+		}
+	}
+	running.Wait()
+	return of.verify()
+}
+
+// produce sends messages until the round is over, and returns how many.
+func (of *channelRound[M]) produce(producer int) (sent uint64) {
+	for !of.isOver() {
+		sent++
+		var message M
+		message[0] = sent<<producerBits | uint64(producer)
+		of.messages <- message
+	}
+	if of.sending.Add(-1) == 0 {
+		close(of.messages)
+	}
+	return sent
+}
+
+// consume receives messages until the channel is closed.
+func (of *channelRound[M]) consume() received {
+	all := received{seen: make([]seen, of.run.channel.producers), ordered: true}
+	work := of.run.load.work.units
+	for message := range of.messages {
+		number := message[0] >> producerBits
+		producer := &all.seen[message[0]&(1<<producerBits-1)]
+		if number <= producer.last {
+			all.ordered = false
+		}
+		producer.last = number
+		producer.count++
+		producer.sum += number
+		if work > 0 {
+			spend(work)
+		}
+		all.messages++
+		if all.messages%lot == 0 && of.counted.Add(lot)%messages == 0 {
+			of.endLap()
+		}
+	}
+	return all
+}
+
+// endLap records the lap that a consumer has completed.
+func (of *channelRound[M]) endLap() {
+	of.timing.Lock()
+	time := now()
+	lap := time - of.last
+	of.last = time
+	of.timing.Unlock()
+	of.record(lap)
+}
+
+// verify checks that each message was received once, and those of a producer by each consumer in
+// order.
+func (of *channelRound[M]) verify() error {
+	for producer, sent := range of.sent {
+		count, sum, ordered := uint64(0), uint64(0), true
+		for _, consumer := range of.received {
+			count += consumer.seen[producer].count
+			sum += consumer.seen[producer].sum
+			ordered = ordered && consumer.ordered
+		}
+		if count != sent || sum != sent*(sent+1)/2 || !ordered {
+			return fmt.Errorf("the messages of producer %d were not received once and in order: %d sent, %d received",
+				producer, sent, count)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// blocks are the laps of a closed loop, which goroutines complete together until it is over.
+type blocks struct {
+	over atomic.Bool
+	// What is written during a lap has other cache lines than what every goroutine reads.
+	_   [128]byte
+	run *run
+	// ending protects the laps.
+	ending sync.Mutex
+	laps   []int64
+	// The time after which no lap begins; 0 means none.
+	until        int64
+	fewest, most int
+	ended        string
+}
+
+// closedRound is a warm-up or the measured laps. drive returns when its blocks are over.
+type closedRound interface {
+	loop() *blocks
+	drive() error
+}
+
+func (of *blocks) loop() *blocks { return of }
+
+// closedLoop runs a warm-up and, between the two marks, the measured laps, each as a new round.
+func (r *run) closedLoop(iteration *measurement, round func() closedRound) error {
+	r.load.work.calibrate()
+	warmup := round()
+	blocks := warmup.loop()
+	blocks.run, blocks.most, blocks.ended = r, r.warmups, "signal"
+	if r.warmupTime > 0 {
+		blocks.most, blocks.fewest = mostLaps, fewestWarmups
+		blocks.until = now() + int64(min(r.warmupTime, r.warmupLimit))
+	}
+	var err error
+	if r.warmups > 0 {
+		err = warmup.drive()
+	}
+	r.report.Warmups, r.report.EndedBy = len(blocks.laps), "signal"
+	if err != nil || r.interrupted.Load() {
+		return err
+	}
+	measured := round()
+	blocks = measured.loop()
+	blocks.run, blocks.most, blocks.fewest, blocks.ended = r, r.iters, 1, "signal"
+	r.mark("measuring")
+	if r.limit > 0 {
+		blocks.until = now() + int64(r.limit)
+	}
+	err = measured.drive()
+	r.mark("measured")
+	r.load.work.calibrate()
+	iteration.LapsNs, r.report.EndedBy = blocks.laps, blocks.ended
+	return err
+}
+
+// isOver tells whether the goroutines should stop.
+func (of *blocks) isOver() bool { return of.over.Load() || of.run.interrupted.Load() }
+
+// record records a lap, and ends the loop after enough of them.
+func (of *blocks) record(lap int64) {
+	of.ending.Lock()
+	defer of.ending.Unlock()
+	if of.over.Load() {
+		return
+	}
+	of.laps = append(of.laps, lap)
+	switch {
+	case len(of.laps) >= of.most:
+		of.ended = "iterations"
+	case len(of.laps) >= of.fewest && of.until > 0 && now() >= of.until:
+		of.ended = "max-time"
+	default:
+		return
+	}
+	of.over.Store(true)
+}
