@@ -124,3 +124,36 @@ fn tasks_take_as_long_as_in_a_bare_loop() {
         }
     }
 }
+
+/// The same checks of every message over the same crates, without rounds, numbers of tasks and lots. A
+/// message through a pipe is a system call on each side.
+#[test]
+#[ignore = "part of the proof"]
+fn messages_take_as_long_as_in_a_bare_loop() {
+    let (ours, bare) = (DEFAULT.binary("brigade"), DEFAULT.binary("bare-channel"));
+    for (channel, flags, bounds) in [
+        ("std", "", [0.9, 1.1]),
+        ("crossbeam", "", [0.9, 1.1]),
+        ("queue", "", [0.9, 1.1]),
+        ("tokio", "--runtime tokio-current-thread", [0.9, 1.1]),
+        ("pipe", "", [0.97, 1.03]),
+    ] {
+        let words = format!("channel-load --channel {channel} {flags} --placement same-cpu");
+        let experiment = || compare(&ours, &words, &bare, &format!("{channel} checked"), bounds);
+        shown(&format!("{channel} / a bare loop"), experiment);
+    }
+}
+
+/// What it costs to check each message: the bare loop with the checks over that without them.
+#[test]
+#[ignore = "part of the proof"]
+fn checking_a_message_costs_little() {
+    let bare = DEFAULT.binary("bare-channel");
+    let message_ns = |checks: &str| {
+        let words = format!("crossbeam {checks}");
+        opponent_ns(invocation(&bare, &words).and(&[SECONDS]))
+    };
+    let compared =
+        || compare_runs(|| message_ns("checked"), || message_ns("unchecked"), [0.9, 1.1]);
+    shown("a bare loop with checks / without", compared);
+}

@@ -42,9 +42,12 @@ fn slope(points: &[(f64, f64)]) -> f64 {
     products.sum::<f64>() / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
 }
 
+/// A figure of a record, in nanoseconds.
+type Figure = fn(&Record) -> f64;
+
 /// A round's slope of hops over their work: of the means if there are units between the laps, and
 /// otherwise of the fastest.
-fn slope_of(round: &[Record]) -> f64 {
+fn slope_of(round: &[Record], figure: Figure) -> f64 {
     let work = |record: &Record| record.work.expect("it has --work");
     let fastest = |ns: f64, record: &Record| ns.min(work(record).ns_per_unit.expect("a unit"));
     let fastest = round.iter().fold(f64::INFINITY, fastest);
@@ -52,7 +55,7 @@ fn slope_of(round: &[Record]) -> f64 {
         let units = work(record).units as f64;
         let laps = record.principal().expect("laps");
         match work(record).mean_ns_per_unit {
-            Some(unit_ns) => (units * unit_ns, hop_ns(record)),
+            Some(unit_ns) => (units * unit_ns, figure(record)),
             None => (units * fastest, laps.min_ns as f64 / laps.operations as f64),
         }
     };
@@ -60,15 +63,15 @@ fn slope_of(round: &[Record]) -> f64 {
 }
 
 /// The slope of a program over all rounds.
-fn known_work(program: &Program, words: &str) -> Outcome {
+fn known_work(program: &Program, words: &str, figure: Figure, bounds: [f64; 2]) -> Outcome {
     let one = |units: &u64| {
         let run = invocation(program, words).and(&["--json", "--work", &units.to_string()]).run();
         run.succeeded().record()
     };
     let rounds: Vec<Vec<Record>> =
         iter::repeat_with(|| UNITS.iter().map(one).collect()).take(ROUNDS).collect();
-    let slopes: Vec<f64> = rounds.iter().map(|round| slope_of(round)).collect();
-    median_within(&slopes, ONE).or_unclear_if(is_busy(rounds.iter().flatten()))
+    let slopes: Vec<f64> = rounds.iter().map(|round| slope_of(round, figure)).collect();
+    median_within(&slopes, bounds).or_unclear_if(is_busy(rounds.iter().flatten()))
 }
 
 #[test]
@@ -76,8 +79,18 @@ fn known_work(program: &Program, words: &str) -> Outcome {
 fn work_in_every_hop_appears_in_its_time() {
     let brigade = DEFAULT.binary("brigade");
     for words in PROGRAMS {
-        shown(words, || known_work(&brigade, &format!("{words} {SHORT}")));
+        shown(words, || known_work(&brigade, &format!("{words} {SHORT}"), hop_ns, ONE));
     }
+}
+
+/// Of a consumer, for each message.
+#[test]
+#[ignore = "part of the proof"]
+fn work_for_every_message_appears_in_its_cpu_time() {
+    let words = format!("channel-load --channel queue --placement same-cpu {SHORT}");
+    let cpu_ns = |record: &Record| record.measurement("cpu").expect("CPU time").ns_per_operation;
+    let brigade = DEFAULT.binary("brigade");
+    shown("channel-load", || known_work(&brigade, &words, cpu_ns, [0.97, 1.03]));
 }
 
 /// Cases for comparisons, in which a hop takes at most ten times as long as the work.
