@@ -78,11 +78,14 @@ fn damages() -> impl Strategy<Value = Damage> {
 
 /// Damages the value that a path of random choices leads to.
 fn damage(value: &mut Value, path: &[Index], what: &Damage) {
-    let (Some((first, rest)), false) = (path.split_first(), is_leaf(value)) else {
-        if let Damage::Replace(new) = what {
-            *value = new.clone();
+    let (first, rest) = match path.split_first() {
+        Some(split) if !is_leaf(value) => split,
+        _ => {
+            if let Damage::Replace(new) = what {
+                *value = new.clone();
+            }
+            return;
         }
-        return;
     };
     match value {
         Value::Array(values) => {
@@ -92,7 +95,7 @@ fn damage(value: &mut Value, path: &[Index], what: &Damage) {
             }
             match what {
                 Damage::Replace(new) => values[at] = new.clone(),
-                Damage::Drop => _ = values.remove(at),
+                Damage::Drop => drop(values.remove(at)),
                 Damage::Repeat(times) => {
                     let repeated = vec![values[at].clone(); *times];
                     values.splice(at..=at, repeated);
@@ -105,8 +108,8 @@ fn damage(value: &mut Value, path: &[Index], what: &Damage) {
                 return damage(&mut fields[&name], rest, what);
             }
             match what {
-                Damage::Replace(new) => _ = fields.insert(name, new.clone()),
-                Damage::Drop => _ = fields.remove(&name),
+                Damage::Replace(new) => drop(fields.insert(name, new.clone())),
+                Damage::Drop => drop(fields.remove(&name)),
                 Damage::Repeat(times) => {
                     let value = fields[&name].clone();
                     fields.extend((0..*times).map(|at| (format!("{name}{at}"), value.clone())));
@@ -133,7 +136,7 @@ fn damage_line(text: &str, line: Index, path: &[Index], what: &Damage) -> String
         let mut value: Value = serde_json::from_str(&lines[at]).expect("a line of JSON");
         match (path, what) {
             // The line itself.
-            ([], Damage::Drop) => _ = lines.remove(at),
+            ([], Damage::Drop) => drop(lines.remove(at)),
             ([], Damage::Repeat(times)) => {
                 let repeated = vec![lines[at].clone(); (*times).min(500)];
                 lines.splice(at..=at, repeated);
@@ -166,17 +169,28 @@ fn formats(report: &Report) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What was read of these files: the run, and how many lines were used and not used.
-fn read(files: &[String; 3]) -> Option<(Run, usize, usize)> {
+/// A run that was read.
+struct ReadRun {
+    run: Run,
+    /// How many lines of its records were used.
+    used: usize,
+    /// How many warnings say that something was not used.
+    unused: usize,
+}
+
+/// What was read of these files.
+fn read(files: &[String; 3]) -> Option<ReadRun> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [RUN, ENVIRONMENT, RECORDS].iter().zip(files) {
         fs::write(folder.path().join(name), text).expect("written");
     }
     let mut invocations = Vec::new();
     let read = SavedRun::read(folder.path(), |one| invocations.push(one)).ok()?;
-    let (used, warnings) = (invocations.len(), read.warnings.count());
-    let (description, environment) = (read.description, read.environment);
-    Some((WholeRun { description, environment, invocations }.judged(), used, warnings))
+    let used = invocations.len();
+    let unused = read.warnings.count();
+    let whole =
+        WholeRun { description: read.description, environment: read.environment, invocations };
+    Some(ReadRun { run: whole.judged(), used, unused })
 }
 
 proptest! {
@@ -194,14 +208,19 @@ proptest! {
         let folder: &PathBuf = run.get(&folders);
         let mut files = files(folder);
         files[file] = damage_line(&files[file], line, &path, &what);
-        let Some((mut run, used, warnings)) = read(&files) else { return Ok(()) };
+        let Some(ReadRun { mut run, used, unused }) = read(&files) else { return Ok(()) };
         if file == 2 {
             let lines = files[2].lines().filter(|line| !line.is_empty()).count();
-            prop_assert!(used + warnings >= lines, "{} + {} of {}", used, warnings, lines);
+            prop_assert!(used + unused >= lines, "{} + {} of {}", used, unused, lines);
         }
         let suite = Manifest::load(None).expect("the suite");
-        let (name, progress) = ("run".to_owned(), RunProgress::default());
-        let report = report(&suite, RunData { name, run: &mut run, progress, alike: &[] });
+        let data = RunData {
+            name: "run".to_owned(),
+            run: &mut run,
+            progress: RunProgress::default(),
+            alike: &[],
+        };
+        let report = report(&suite, data);
         for (format, output) in formats(&report) {
             prop_assert!(output.len() <= LONGEST_OUTPUT, "{}: {} bytes", format, output.len());
             let words = output.split(|letter: char| !letter.is_alphanumeric());

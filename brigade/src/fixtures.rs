@@ -261,8 +261,8 @@ pub fn run() -> WholeRun {
 /// The report of a run.
 pub fn report_with(saved: &WholeRun) -> Report {
     let progress = RunProgress { ended: 49, rounds: 12, is_complete: true, ..Default::default() };
-    let (name, run) = ("run-1".to_owned(), &mut saved.judged());
-    report_of(&manifest(), RunData { name, run, progress, alike: &[] })
+    let run = &mut saved.judged();
+    report_of(&manifest(), RunData { name: "run-1".to_owned(), run, progress, alike: &[] })
 }
 
 /// The report of the fixed run.

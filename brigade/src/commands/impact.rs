@@ -135,7 +135,7 @@ fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> 
         // One that started meanwhile has used nothing before.
         let before = watched.remove(&member);
         match used_since(member, before) {
-            Some(used) => sum = sum.and(used),
+            Some(used) => sum = sum.plus(used),
             None if member == pid => bail!(ended()),
             None => sum.at_least = true,
         }

@@ -79,7 +79,7 @@ impl<'a> Reporter<'a> {
         let own = SavedRun::described(folder);
         let before = own.map_or(String::new(), |own| own.description.started_at);
         let others = alike(folder, &before).into_iter();
-        let others = others.map(|(_, mut saved)| OtherRun::of(manifest, &mut saved.run)).collect();
+        let others = others.map(|(_, mut saved)| OtherRun::new(manifest, &mut saved.run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 

@@ -34,7 +34,7 @@ impl Saved {
 
     /// The state of the run.
     pub fn state(&self) -> State {
-        State::of(&self.run, self.schedule.rounds())
+        State::of_run(&self.run, self.schedule.rounds())
     }
 
     /// Reads the folder of a run. Warns of what cannot be used.
@@ -62,7 +62,7 @@ impl Saved {
 
 /// The runs in a folder such as `results/`. Warns of those that cannot be read, once.
 pub fn neighbours(parent: &Path) -> Neighbours {
-    let neighbours = Neighbours::of(parent);
+    let neighbours = Neighbours::read(parent);
     neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
     neighbours
 }
@@ -76,7 +76,7 @@ pub fn alike(folder: &Path, before: &str) -> Vec<(PathBuf, Saved)> {
     let mut own = Saved::described(&own);
     // Without its records it is a run whose processes inherited nothing that is known.
     let _ = SavedRun::read(&folder, |invocation| own.add(&invocation));
-    let mut neighbours = Neighbours::of(parent);
+    let mut neighbours = Neighbours::read(parent);
     let add = |saved: &mut Saved, invocation| saved.add(&invocation);
     let mut alike = neighbours.alike(&folder, before, Saved::described, add);
     neighbours.warnings.lines().for_each(|warning| warn_once(&warning));

@@ -92,7 +92,7 @@ fn run(job: &Job, signals: &mut Signals) -> anyhow::Result<Invocation> {
         return Err(Interrupted.into());
     }
     let error = invocation.error.take().unwrap_or_default();
-    match exit_after([&Sample::of(&invocation, None, 0)]) {
+    match exit_after([&Sample::new(&invocation, None, 0)]) {
         Exit::Done => Ok(invocation),
         Exit::Limit => Err(Refusal(error).into()),
         Exit::Usage => Err(UsageError(error).into()),

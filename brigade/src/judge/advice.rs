@@ -65,8 +65,10 @@ pub fn slow<'a>(ranks: &[Rank<'a>]) -> Vec<(Slow<'a>, f64)> {
 fn ratio_of(ranks: &[Rank], kind: CostKind) -> Option<f64> {
     let of_kind: Vec<&Rank> = ranks.iter().filter(|rank| rank.cost == Some(kind)).collect();
     let slow = of_kind.iter().filter(|rank| rank.is_slow()).count();
-    let ratios: Vec<f64> = of_kind.iter().map(|rank| rank.ratio).collect();
-    median(&ratios).filter(|_| 2 * slow > of_kind.len())
+    if 2 * slow <= of_kind.len() {
+        return None;
+    }
+    median(&of_kind.iter().map(|rank| rank.ratio).collect::<Vec<_>>())
 }
 
 /// Puts first the settings that affect what this machine is slowest in; the order of others stays.
@@ -84,19 +86,17 @@ mod tests {
 
     fn setting(name: &str, cost: CostKind) -> Setting {
         let text = || name.to_owned();
-        let (file, fact, now, change, restore) = (None, None, None, None, None);
-        let (advised, does, source, test) = (text(), text(), text(), text());
         Setting {
             name: text(),
-            file,
-            fact,
-            now,
-            advised,
-            change,
-            does,
-            source,
-            test,
-            restore,
+            file: None,
+            fact: None,
+            now: None,
+            advised: text(),
+            change: None,
+            does: text(),
+            source: text(),
+            test: text(),
+            restore: None,
             cost,
         }
     }

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::slope;
 
-/// The names of figures that are no measurement: memory per task, and the time of an operation with
-/// all its phases, creation, run and end.
+/// The name of a figure that is no measurement: memory per task.
 pub const MEMORY: &str = "memory";
+/// The name of a figure that is no measurement: the time of an operation with all its phases,
+/// creation, run and end.
 pub const WHOLE: &str = "whole";
 
 /// The name of the case's figure: a server's CPU time of a request, of both sides, if that was

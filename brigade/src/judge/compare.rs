@@ -82,7 +82,7 @@ pub struct NotCompared {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NotComparedFor {
-    /// It cannot run here: the reason.
+    /// The case cannot run here: the reason.
     Skipped(String),
     /// A side has no figure of it.
     NotMeasured {
@@ -200,9 +200,9 @@ pub struct Compared {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It takes less time.
+    /// The candidate takes less time.
     Faster,
-    /// It takes more time.
+    /// The candidate takes more time.
     Slower,
     /// The difference is smaller than the margin.
     Same,
@@ -214,7 +214,7 @@ impl Comparison {
     /// Compares the cases that both sides measured, matched by program and parameters, or by name
     /// where flags of a side change these. The candidate's times are multiplied by `correction`;
     /// each set of `earlier` runs is of one build, and contains neither side.
-    pub fn of(
+    pub fn new(
         design: Design,
         sides: Pair<Side>,
         [baseline, candidate]: Pair<Vec<Row>>,
@@ -228,7 +228,8 @@ impl Comparison {
         };
         let mut others: BTreeMap<String, Row> =
             candidate.into_iter().map(|row| (id(&row), row)).collect();
-        let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
+        let mut pairs = Vec::new();
+        let mut not_compared = Vec::new();
         for row in baseline {
             match others.remove(&id(&row)) {
                 Some(other) => pairs.push([row, other]),
@@ -291,14 +292,17 @@ impl Comparison {
             design => {
                 let depend = design == Design::TwoRuns;
                 let estimate = if depend { Estimate::at } else { Estimate::of_independent };
-                let sides = [second, first].map(|row| estimate(self.confidence, &row.values()));
-                sides[0].zip(sides[1]).and_then(|(second, first)| second.over(first))
+                let first = estimate(self.confidence, &first.values());
+                let second = estimate(self.confidence, &second.values());
+                first.zip(second).and_then(|(first, second)| second.over(first))
             }
         };
         let ratio = ratio.ok_or(NotComparedFor::NotPositive)?;
         // Memory does not depend on the machine's speed.
-        let times = first.unit == Quantity::Nanoseconds;
-        let correction = self.correction.filter(|_| times).unwrap_or(1.0);
+        let correction = match self.correction {
+            Some(correction) if first.unit == Quantity::Nanoseconds => correction,
+            _ => 1.0,
+        };
         Ok(ratio.map(|ratio| ratio * correction))
     }
 
@@ -324,7 +328,7 @@ impl Comparison {
     }
 
     fn verdict(&self, row: &Row, ratio: &Estimate, earlier: Option<f64>) -> Verdict {
-        let verdict = Verdict::of(ratio, self.margin);
+        let verdict = Verdict::of_ratio(ratio, self.margin);
         // Memory does not depend on when it was measured.
         let is_same_memory = verdict == Verdict::Same && row.unit == Quantity::Bytes;
         match self.no_verdict {
@@ -409,7 +413,7 @@ impl Verdict {
     /// An interval inside the margin is *same*, even if it excludes 1: the difference is certain
     /// but does not matter. Any other that excludes 1 is *faster* or *slower*. Without an interval
     /// the case is unresolved.
-    pub fn of(ratio: &Estimate, margin: f64) -> Self {
+    pub fn of_ratio(ratio: &Estimate, margin: f64) -> Self {
         let Some(Interval { low, high }) = ratio.interval else { return Self::Unresolved };
         // No interval that is seen to contain 1 excludes it.
         let [low, high] = [low, high].map(as_printed);
@@ -468,7 +472,7 @@ impl Repeat {
     /// How far the next run will be from a run with the figures `own`: as far as the `others`, runs
     /// of this build, are, and, counted as one more, as far as experience says. `None` without
     /// intervals.
-    pub fn of(
+    pub fn forecast(
         own: &FiguresByCase,
         others: &[&FiguresByCase],
         experience: &Experience,
@@ -537,10 +541,10 @@ mod tests {
         ] {
             let interval = Some(Interval { low, high });
             let ratio = Estimate { value: f64::midpoint(low, high), interval, count: 9 };
-            assert_eq!(Verdict::of(&ratio, 0.03), expected, "[{low}, {high}]");
+            assert_eq!(Verdict::of_ratio(&ratio, 0.03), expected, "[{low}, {high}]");
         }
         let none = Estimate { value: 9.0, interval: None, count: 4 };
-        assert_eq!(Verdict::of(&none, 0.03), Verdict::Unresolved);
+        assert_eq!(Verdict::of_ratio(&none, 0.03), Verdict::Unresolved);
     }
 
     /// A case of processes in rounds 1, 2 … with these figures.
@@ -570,7 +574,7 @@ mod tests {
             states: vec![State { is_comparable, ..State::default() }],
             ..Side::default()
         });
-        Comparison::of(Design::TwoRuns, sides, rows, 0.03, correction, earlier)
+        Comparison::new(Design::TwoRuns, sides, rows, 0.03, correction, earlier)
     }
 
     const SCATTER: [f64; 12] =
@@ -599,13 +603,13 @@ mod tests {
         let rows = || intervals.iter().map(|_| row("ring", SCATTER)).collect::<Vec<_>>();
         let sides = [Side::default(), Side::default()];
         let both = [rows(), rows()];
-        let mut found = Comparison::of(Design::SideBySide, sides, both, 0.03, None, &[]);
+        let mut found = Comparison::new(Design::SideBySide, sides, both, 0.03, None, &[]);
         found.seconds = Some(60.0);
         let case = found.cases[0].clone();
         let with = |[low, high]: &[f64; 2]| {
             let interval = Some(Interval { low: *low, high: *high });
             let ratio = Estimate { value: (low * high).sqrt(), interval, count: 9 };
-            Compared { verdict: Verdict::of(&ratio, 0.03), ratio, ..case.clone() }
+            Compared { verdict: Verdict::of_ratio(&ratio, 0.03), ratio, ..case.clone() }
         };
         found.cases = intervals.iter().map(with).collect();
         found
@@ -646,7 +650,7 @@ mod tests {
         assert_eq!((found.cases.len(), cases), (0, vec!["only", "ring", "failed"]));
     }
 
-    /// One of six runs of one build: docs/STATISTICS.md says which.
+    /// A run of six of one build: docs/STATISTICS.md says which.
     #[derive(serde::Deserialize)]
     struct Recorded {
         reference_ns: f64,
@@ -725,7 +729,8 @@ mod tests {
         println!("false verdicts in {falsely} of 15 comparisons");
         assert!(falsely <= 1, "{falsely}");
         for (slower, least) in [(1.05, 0.2), (1.1, 0.4), (1.2, 0.6), (1.4, 0.8)] {
-            let (mut found, mut all) = (0, 0);
+            let mut found = 0;
+            let mut all = 0;
             for pair in &pairs {
                 let comparison = of_pair(&runs, *pair, slower);
                 found += comparison.count(Verdict::Slower);
@@ -739,7 +744,8 @@ mod tests {
 
     /// How far these runs differ, each from all others.
     fn experience_of(runs: &[&FiguresByCase]) -> Experience {
-        let (mut scaled, mut by_case) = (Vec::new(), BTreeMap::<String, Vec<f64>>::new());
+        let mut scaled = Vec::new();
+        let mut by_case = BTreeMap::<String, Vec<f64>>::new();
         for (at, own) in runs.iter().enumerate() {
             for (other_at, other) in runs.iter().enumerate().filter(|(other, _)| *other != at) {
                 for (case, figure) in *own {
@@ -770,13 +776,15 @@ mod tests {
     #[test]
     fn the_next_run_differs_by_as_much_as_is_printed() {
         let runs: Vec<FiguresByCase> = six_runs().iter().map(figures).collect();
-        let (mut within, mut beyond) = (Vec::new(), Vec::new());
+        let mut within = Vec::new();
+        let mut beyond = Vec::new();
         for (at, own) in runs.iter().enumerate().skip(1) {
             for (later, other) in runs.iter().enumerate().skip(at + 1) {
                 let rest = runs.iter().enumerate().filter(|(run, _)| ![at, later].contains(run));
                 let experience = experience_of(&rest.map(|(_, run)| run).collect::<Vec<_>>());
                 let before: Vec<&FiguresByCase> = runs[..at].iter().collect();
-                let Repeat { half, tenth, .. } = Repeat::of(own, &before, &experience).unwrap();
+                let Repeat { half, tenth, .. } =
+                    Repeat::forecast(own, &before, &experience).unwrap();
                 let differences = own.iter().filter_map(|(case, figure)| {
                     Some((figure.value / other.get(case)?.value).ln().abs().exp_m1())
                 });
@@ -809,13 +817,15 @@ mod tests {
         let own = figures_by_case(&[row("ring", [1.0; 12])]);
         let forecast = |floors| {
             let experience = Experience { scaled: vec![1.0; 101], floors, ..Experience::default() };
-            Repeat::of(&own, &[], &experience).unwrap()
+            Repeat::forecast(&own, &[], &experience).unwrap()
         };
         let spread = Spread { median: 0.1, p90: 0.2, largest: 0.4 };
         let case = own.keys().next().unwrap().clone();
-        let (without, with) = (forecast(BTreeMap::new()), forecast([(case, spread)].into()));
-        assert!(without.worst < 0.001, "{without:?}");
-        let [half, tenth, worst] = [with.half, with.tenth, with.worst].map(f64::ln_1p);
-        assert!((half - 0.1).abs() < 1e-9 && (tenth - 0.2).abs() < 1e-9 && worst > 0.2, "{with:?}");
+        let inexperienced = forecast(BTreeMap::new());
+        assert!(inexperienced.worst < 0.001, "{inexperienced:?}");
+        let found = forecast([(case, spread)].into());
+        let [half, tenth, worst] = [found.half, found.tenth, found.worst].map(f64::ln_1p);
+        assert!((half - 0.1).abs() < 1e-9 && (tenth - 0.2).abs() < 1e-9, "{found:?}");
+        assert!(worst > 0.2, "{found:?}");
     }
 }

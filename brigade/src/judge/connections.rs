@@ -12,17 +12,17 @@ const REQUEST: &str = "request";
 /// The servers of a run that does the same with each kind of task.
 #[derive(Debug)]
 pub struct Servers<'a> {
-    /// All of them.
+    /// The rows of all servers.
     pub rows: Vec<&'a Row>,
-    /// The one with an async task for each connection.
+    /// The server with an async task for each connection.
     pub task: &'a Row,
-    /// The one with a thread for each connection.
+    /// The server with a thread for each connection.
     pub thread: &'a Row,
 }
 
 impl<'a> Servers<'a> {
     /// The servers on the first screen of a report, wherever they are; `None` without both.
-    pub fn of(report: &'a Report) -> Option<Self> {
+    pub fn find(report: &'a Report) -> Option<Self> {
         let blocks = report.screen.iter().flat_map(|part| &part.blocks);
         let is_server = |row: &&Row| row.operation == REQUEST && row.figure.is_some();
         let rows: Vec<&Row> = blocks.flat_map(|block| &block.rows).filter(is_server).collect();
@@ -30,7 +30,8 @@ impl<'a> Servers<'a> {
             let of_kind = rows.iter().copied().filter(|row| row.kind == Some(kind));
             of_kind.min_by(|one, other| one.value().total_cmp(&other.value()))
         };
-        let (task, thread) = (cheapest(TaskKind::AsyncTask)?, cheapest(TaskKind::Thread)?);
+        let task = cheapest(TaskKind::AsyncTask)?;
+        let thread = cheapest(TaskKind::Thread)?;
         Some(Self { rows, task, thread })
     }
 }
@@ -70,7 +71,7 @@ mod tests {
     #[test]
     fn the_servers_do_not_depend_on_the_order_of_rows() {
         let named = |report: &Report| {
-            Servers::of(report).map(|found| [found.task.case.clone(), found.thread.case.clone()])
+            Servers::find(report).map(|found| [found.task.case.clone(), found.thread.case.clone()])
         };
         let mut report = report();
         let expected = ["tasks", "threads --placement same-cpu"].map(str::to_owned);

@@ -2,6 +2,7 @@
 //! differences from another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::LazyLock;
 
 use harness::cpus::CpuList;
@@ -220,9 +221,9 @@ pub struct Unusual {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InheritedFact {
-    /// It changed during the run: processes with the second value are not used.
+    /// A fact that changed during the run: processes with the second value are not used.
     Changed(Difference),
-    /// It is unusual, and changes figures.
+    /// A fact that is unusual, and changes figures.
     Unusual(Unusual),
 }
 
@@ -247,13 +248,15 @@ impl Environment {
 
     /// The fact of an entry, whose name may be the beginning of several facts' names.
     fn unusual_fact(&self, entry: &Unusual, name: &str, now: &str) -> Unusual {
-        let own_name = name.strip_prefix(&entry.name).filter(|_| entry.what.is_empty());
-        let is_about_cpus = name == UNBALANCED_CPUS;
+        let what = match name.strip_prefix(&entry.name) {
+            Some(own_name) if entry.what.is_empty() => own_name,
+            _ => &entry.what,
+        };
         Unusual {
             name: name.to_owned(),
-            what: own_name.unwrap_or(&entry.what).to_owned(),
+            what: what.to_owned(),
             now: now.to_owned(),
-            ran_on: self.fact(RAN_ON).filter(|_| is_about_cpus),
+            ran_on: if name == UNBALANCED_CPUS { self.fact(RAN_ON) } else { None },
             ..entry.clone()
         }
     }
@@ -285,7 +288,9 @@ impl Inherited {
     /// Adds what the process with this record inherited, and returns the place of its set. The run
     /// began in this environment.
     pub fn add(&mut self, record: &Record, began: &Environment) -> usize {
-        if let Some(cpus) = record.cpus.as_ref().filter(|_| record.affinity.len() > 1) {
+        if let Some(cpus) = &record.cpus
+            && record.affinity.len() > 1
+        {
             if self.policies.len() < MOST_SETS {
                 self.policies.extend(cpus.policies.iter().cloned());
             }
@@ -313,17 +318,17 @@ impl Inherited {
 
     /// A fact that a process inherited from the runner was not changed around all of them.
     fn expect_what_began(&mut self, own: &Facts) {
-        let expected = &mut self.expected;
-        self.changed_around.retain(|Difference { name, values: [began, _] }| {
-            if own.get(name) != began.as_ref() {
-                return true;
+        let is_unchanged = |fact: &Difference| own.get(&fact.name) == fact.values[0].as_ref();
+        let facts = mem::take(&mut self.changed_around).into_iter();
+        let (unchanged, changed) = facts.partition::<Vec<_>, _>(is_unchanged);
+        self.changed_around = changed;
+        for Difference { name, values: [began, _] } in unchanged {
+            if let Some(value) = began {
+                self.expected.insert(name, value);
+            } else {
+                self.expected.remove(&name);
             }
-            match began {
-                Some(value) => _ = expected.insert(name.clone(), value.clone()),
-                None => _ = expected.remove(name),
-            }
-            false
-        });
+        }
     }
 
     /// Only servers have facts of the network, and the first process may be none.
@@ -524,7 +529,7 @@ mod tests {
     ];
 
     /// The machine with other facts; empty ones are unknown.
-    fn with(facts: &[(&str, &str)]) -> Environment {
+    fn machine_with(facts: &[(&str, &str)]) -> Environment {
         let mut environment = environment(&[&MACHINE, facts].concat());
         environment.facts.retain(|_, value| !value.is_empty());
         environment
@@ -568,8 +573,8 @@ mod tests {
 
     #[test]
     fn every_fact_that_differs_is_found() {
-        assert_eq!(differences(&with(&[]).facts, &with(&[]).facts), []);
-        let second = with(&[
+        assert_eq!(differences(&machine_with(&[]).facts, &machine_with(&[]).facts), []);
+        let second = machine_with(&[
             ("kernel.release", ""),
             ("processor.cache.l1_data.shared_by", ""),
             ("processor.cache.l2", "1 MiB"),
@@ -577,8 +582,8 @@ mod tests {
             ("software.git_revision", "0"),
             ("topology.cores", "0;1"),
         ]);
-        assert_eq!(differences(&with(&[]).facts, &second.facts).len(), 6);
-        let found = between_machines(&with(&[]), &second);
+        assert_eq!(differences(&machine_with(&[]).facts, &second.facts).len(), 6);
+        let found = between_machines(&machine_with(&[]), &second);
         let names =
             |facts: &[&Difference]| facts.iter().map(|fact| fact.name.clone()).collect::<Vec<_>>();
         let found = by_kind(&found);

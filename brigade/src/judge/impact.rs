@@ -45,7 +45,7 @@ pub struct Used {
 
 impl Used {
     /// What two processes used together in one span of time.
-    pub fn and(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns + other.cpu_ns,
             voluntary: self.voluntary + other.voluntary,

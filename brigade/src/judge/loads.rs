@@ -58,7 +58,7 @@ pub struct LoadAdvice {
     pub usual: String,
     /// The line that is clearly cheaper than it under a load; `null` if none is.
     pub better: Option<String>,
-    /// That load.
+    /// The load under which the better line is cheaper; empty without one.
     pub load: String,
     /// How many times as long the usual one takes under it.
     pub ratio: Option<Estimate>,

@@ -110,10 +110,10 @@ pub struct Span {
 
 impl Span {
     /// The span of a process with this record; `None` if it lacks the length.
-    pub fn of(invocation: &Invocation, record: &Record) -> Option<Self> {
+    pub fn new(invocation: &Invocation, record: &Record) -> Option<Self> {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
-        let own_ns = own_ns(record).filter(|_| is_always_busy(record));
+        let own_ns = if is_always_busy(record) { own_ns(record) } else { None };
         Some(Self {
             wall,
             cpus: record.affinity.len().max(1) as f64,
@@ -134,8 +134,9 @@ pub struct Account {
     all: f64,
     /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
-    /// From clock ticks, with their variance.
+    /// Time that others used, from clock ticks.
     others: Option<f64>,
+    /// The variance of that.
     variance: f64,
     stolen: Option<f64>,
     throttled: f64,
@@ -145,7 +146,7 @@ pub struct Account {
 
 impl Account {
     /// What a process lost in this span.
-    pub fn of(span: Span, time: Time) -> Self {
+    pub fn new(span: Span, time: Time) -> Self {
         let Span { wall, lost, .. } = span;
         // A single thread loses only the time of its CPU.
         let used = match time {
@@ -171,10 +172,10 @@ impl Account {
 
     /// What all processes of a case lost; `None` without any.
     pub fn of_case(processes: impl IntoIterator<Item = Self>) -> Option<Self> {
-        Some(processes.into_iter().reduce(Self::and)?.settled())
+        Some(processes.into_iter().reduce(Self::plus)?.settled())
     }
 
-    fn and(self, more: Self) -> Self {
+    fn plus(self, more: Self) -> Self {
         let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
         Self {
             all: self.all + more.all,
@@ -238,8 +239,8 @@ fn gap_ns(record: &Record) -> f64 {
 
 impl LostTime {
     /// The time that the processes of these cases lost together; `None` without any.
-    pub fn of(cases: impl IntoIterator<Item = Account>) -> Option<Self> {
-        Some(cases.into_iter().reduce(Account::and)?.shares())
+    pub fn of_cases(cases: impl IntoIterator<Item = Account>) -> Option<Self> {
+        Some(cases.into_iter().reduce(Account::plus)?.shares())
     }
 
     /// What took time, the largest share first. The first word of several alike is the one that a
@@ -284,18 +285,19 @@ mod tests {
             change(index, invocation);
         }
         let account = |process: &Invocation| {
-            let span = Span::of(process, process.record.as_ref()?)?;
-            Some(Account::of(span, Time::OfAllCpus))
+            let span = Span::new(process, process.record.as_ref()?)?;
+            Some(Account::new(span, Time::OfAllCpus))
         };
-        LostTime::of(Account::of_case(all.iter().filter_map(account)))
+        LostTime::of_cases(Account::of_case(all.iter().filter_map(account)))
     }
 
-    /// Makes it use this much CPU time, including the reading of its counters.
+    /// Makes a process use this much CPU time, including the reading of its counters.
     fn own(record: &mut Record, ms: f64) {
         let laps = record.principal().unwrap();
         let each = (ms * MS - READING_NS) / (laps.count as f64 * laps.operations as f64);
         let cpu = record.cpu.as_mut().unwrap();
-        (cpu.user_ns_per_operation, cpu.system_ns_per_operation) = (each, 0.0);
+        cpu.user_ns_per_operation = each;
+        cpu.system_ns_per_operation = 0.0;
     }
 
     fn rounded(share: f64) -> f64 {
@@ -356,7 +358,8 @@ mod tests {
             assert_eq!(rounded(stopped.stopped), rounded(share), "{stopped:?}");
             let throttled = disturbed(|process| {
                 let found = &mut process.record.as_mut().unwrap().interference;
-                (found.throttled_ns, found.throttled_periods) = (Some(40_000_000), Some([1, 1]));
+                found.throttled_ns = Some(40_000_000);
+                found.throttled_periods = Some([1, 1]);
             });
             assert!(throttled.throttled > 0.36, "{throttled:?}");
             for (found, word) in [(stopped, Word::Stopped), (throttled, Word::Throttled)] {

@@ -67,12 +67,12 @@ impl Difference {
         let is_alike = |one: &Judged, other: &Judged| one.prediction.one == other.prediction.one;
         let of_other = |(at, other): (usize, &Judged)| {
             let first = judged[..at].iter().find(|first| is_alike(first, other))?;
-            Self::of(first, other)
+            Self::new(first, other)
         };
         judged.iter().enumerate().filter_map(of_other).collect()
     }
 
-    fn of(first: &Judged, other: &Judged) -> Option<Self> {
+    fn new(first: &Judged, other: &Judged) -> Option<Self> {
         let measured = difference(&[first, other].map(|one| one.measured.clone()))?;
         let predicted = difference(&[first, other].map(|one| one.predicted.clone()))?;
         let sides = [&first.prediction, &other.prediction];
@@ -94,29 +94,44 @@ fn share(measured: Estimate, predicted: Estimate) -> Option<f64> {
 
 /// The predictions of a group, in the manifest's order.
 fn judged(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Judged> {
-    let of_spec = |spec: &PredictionSpec| {
-        let rows = |line: &String| -> Vec<Option<&Row>> {
-            let cases = manifest.cases_of(line).unwrap_or_default();
-            cases.into_iter().map(|case| row_of(rows, &case.name)).collect()
-        };
-        let [cases, ones, alones, threads] =
-            [&spec.case, &spec.one, &spec.alone, &spec.thread].map(rows);
-        let [waits, hops] = [&spec.wait, &spec.hop].map(|line| line.as_ref().map(rows));
-        fn row<'a>(rows: &[Option<&'a Row>], at: usize) -> Option<&'a Row> {
-            *rows.iter().cycle().nth(at)?
-        }
-        let judge = |at| {
-            let (case, one) = (row(&cases, at)?, row(&ones, at)?);
-            let (alone, thread) = (row(&alones, at)?, row(&threads, at)?);
-            let wait = waits.as_ref().map_or(Some(alone), |rows| row(rows, at))?;
-            // A server without such a ring makes no waits that cost one.
-            let waits = case.waits.or(spec.wait.is_none().then_some(0.0))?;
-            let hop = hops.as_ref().map_or(Some(wait), |rows| row(rows, at))?;
-            Judged::of(&spec.kind, case, one, waits, &Rings { alone, thread, wait, hop })
-        };
-        (0..cases.len()).filter_map(judge).collect::<Vec<_>>()
+    group.predictions.iter().flat_map(|spec| judged_by(manifest, spec, rows)).collect()
+}
+
+/// The predictions of one line of the manifest, for each of its cases.
+fn judged_by(manifest: &Manifest, spec: &PredictionSpec, rows: &[&[Row]]) -> Vec<Judged> {
+    let rows_of = |line: &String| -> Vec<Option<&Row>> {
+        let cases = manifest.cases_of(line).unwrap_or_default();
+        cases.into_iter().map(|case| row_of(rows, &case.name)).collect()
     };
-    group.predictions.iter().flat_map(of_spec).collect()
+    let cases = rows_of(&spec.case);
+    let ones = rows_of(&spec.one);
+    let alones = rows_of(&spec.alone);
+    let threads = rows_of(&spec.thread);
+    let waits = spec.wait.as_ref().map(rows_of);
+    let hops = spec.hop.as_ref().map(rows_of);
+    let judge = |at: usize| {
+        let case = cases[at]?;
+        let alone = row_at(&alones, at)?;
+        let thread = row_at(&threads, at)?;
+        let wait = match &waits {
+            Some(rows) => row_at(rows, at)?,
+            None => alone,
+        };
+        let hop = match &hops {
+            Some(rows) => row_at(rows, at)?,
+            None => wait,
+        };
+        // A server without a ring of waits makes none that cost something.
+        let waits = if waits.is_some() { case.waits? } else { case.waits.unwrap_or(0.0) };
+        let rings = Rings { alone, thread, wait, hop };
+        Judged::new(&spec.kind, case, row_at(&ones, at)?, waits, &rings)
+    };
+    (0..cases.len()).filter_map(judge).collect()
+}
+
+/// The row at this place of those that a line names, which repeat.
+fn row_at<'a>(rows: &[Option<&'a Row>], at: usize) -> Option<&'a Row> {
+    if rows.is_empty() { None } else { rows[at % rows.len()] }
 }
 
 /// The rings whose hops a server makes.
@@ -132,27 +147,32 @@ impl Judged {
     /// hop of a loop, both less the I/O, which is that of `one` already. What a hop of a runtime's
     /// task costs more than that of a loop, each request costs: a wait returns several requests,
     /// but the runtime wakes and polls a task for each.
-    fn of(kind: &str, case: &Row, one: &Row, waits: f64, rings: &Rings) -> Option<Self> {
+    fn new(kind: &str, case: &Row, one: &Row, waits: f64, rings: &Rings) -> Option<Self> {
         let switches = case.sleeps? - one.sleeps?;
-        let (measured, of_one) = (case.by_round(), one.by_round());
-        let [alone, thread, wait, hop] =
-            [rings.alone, rings.thread, rings.wait, rings.hop].map(Row::by_round);
+        let measured = case.by_round();
+        let measured_of_one = one.by_round();
+        let alone = rings.alone.by_round();
+        let thread = rings.thread.by_round();
+        let wait = rings.wait.by_round();
+        let hop = rings.hop.by_round();
         let in_round = |round: &u32| {
             let alone = alone.get(round)?;
-            let [thread, wait, hop] = [thread.get(round)?, wait.get(round)?, hop.get(round)?];
+            let thread = thread.get(round)?;
+            let wait = wait.get(round)?;
+            let hop = hop.get(round)?;
             let added = switches * (thread - alone) + waits * (wait - alone) + (hop - wait);
             Some((*round, added))
         };
-        let predicted: ByRound = of_one.keys().filter_map(in_round).collect();
-        let beyond = difference(&[measured.clone(), of_one])?;
-        let of_hops = Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?;
+        let predicted: ByRound = measured_of_one.keys().filter_map(in_round).collect();
+        let beyond_one = difference(&[measured.clone(), measured_of_one])?;
+        let expected = Estimate::of(&predicted.values().copied().collect::<Vec<_>>())?;
         let prediction = Prediction {
             kind: kind.to_owned(),
             case: case.label.clone(),
             one: one.case.clone(),
-            measured: beyond,
-            predicted: of_hops,
-            share: share(beyond, of_hops),
+            measured: beyond_one,
+            predicted: expected,
+            share: share(beyond_one, expected),
             switches,
             waits,
         };
@@ -175,7 +195,7 @@ mod tests {
         let [one, alone, thread] = [row(1000.0, 0.5), row(100.0, 0.0), row(300.0, 0.0)];
         let [case, wait, hop] = [row(server_ns, 2.0), row(wait_ns, 0.0), row(hop_ns, 0.0)];
         let rings = Rings { alone: &alone, thread: &thread, wait: &wait, hop: &hop };
-        Judged::of("threads", &case, &one, 0.25, &rings).unwrap()
+        Judged::new("threads", &case, &one, 0.25, &rings).unwrap()
     }
 
     // In each round: 1.5 (300 − 100) + 0.25 (200 − 100) + (220 − 200); what slows all cancels in the
@@ -202,10 +222,10 @@ mod tests {
     #[test]
     fn differences_between_kinds_are_judged_too() {
         let [first, other] = [judge(1900.0, 200.0, 220.0), judge(1600.0, 100.0, 100.0)];
-        let found = Difference::of(&first, &other).unwrap();
+        let found = Difference::new(&first, &other).unwrap();
         let values = [found.measured.value, found.predicted.value, found.share.unwrap()];
         assert_eq!(values, [300.0, 45.0, 0.15]);
-        let back = Difference::of(&other, &first).unwrap();
+        let back = Difference::new(&other, &first).unwrap();
         assert_eq!((back.measured.value, back.share), (-300.0, None));
     }
 }

@@ -197,7 +197,7 @@ pub struct OtherRun {
 
 impl OtherRun {
     /// What a saved run contributes.
-    pub fn of(manifest: &Manifest, run: &mut Run) -> Self {
+    pub fn new(manifest: &Manifest, run: &mut Run) -> Self {
         Self {
             figures: run.figures(manifest),
             reference_ns: run.reference_ns(),
@@ -209,7 +209,7 @@ impl OtherRun {
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
 pub fn report(manifest: &Manifest, data: RunData) -> Report {
     data.run.refresh(manifest);
-    let cases = Cases::of(manifest, data.run);
+    let cases = Cases::new(manifest, data.run);
     let answers = answers(&manifest.sentences, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
@@ -248,14 +248,14 @@ struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    fn of(manifest: &Manifest, run: &'a Run) -> Self {
+    fn new(manifest: &Manifest, run: &'a Run) -> Self {
         let description = &run.description;
         let name = |name: &String| {
             case_of(manifest, description, name).map_or(name, |case| &case.name).clone()
         };
         let skipped = description.skipped.iter().map(|skipped| &skipped.case);
         let planned = description.cases.iter().chain(skipped).map(name).collect();
-        let is_fit = State::of(run, FEWEST_ROUNDS).is_fit;
+        let is_fit = State::of_run(run, FEWEST_ROUNDS).is_fit;
         Self { rows: run.rows(), planned, is_fit }
     }
 
@@ -272,10 +272,10 @@ impl<'a> Cases<'a> {
         let measurement = spec.other_measurement.as_ref().or(spec.measurement.as_ref());
         let other = self.row(other, measurement.map(String::as_str))?;
         let sides = [row, other].map(Row::by_round);
-        let (unit, figure) = match &spec.over {
-            Some(_) => (Quantity::Ratio, ratio(&sides, CONFIDENCE, DEPENDENT)),
-            None => (row.unit, difference(&sides)),
-        };
+        let is_ratio = spec.over.is_some();
+        let unit = if is_ratio { Quantity::Ratio } else { row.unit };
+        let figure =
+            if is_ratio { ratio(&sides, CONFIDENCE, DEPENDENT) } else { difference(&sides) };
         Some(Row {
             label,
             case: row.case.clone(),
@@ -301,7 +301,7 @@ impl<'a> Cases<'a> {
     }
 
     /// Whether the run shows this reason of a sentence about `case`.
-    fn hold(&self, reason: &ReasonSpec, case: &str) -> bool {
+    fn shows(&self, reason: &ReasonSpec, case: &str) -> bool {
         let case = reason.case.as_deref().unwrap_or(case);
         let Some(over) = &reason.over else {
             let parts = self.row(case, None).and_then(|row| row.parts);
@@ -333,7 +333,7 @@ fn inherited(run: &Run) -> Vec<InheritedFact> {
 
 /// Whether nothing disturbed a run, however few its rounds.
 fn is_quiet(run: &Run) -> bool {
-    State::of(run, FEWEST_ROUNDS).word == Word::Quiet
+    State::of_run(run, FEWEST_ROUNDS).word == Word::Quiet
 }
 
 /// How far the next quiet run will be from a quiet one.
@@ -357,8 +357,9 @@ fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases, state: &State) -> 
             floors.insert(row.key(), *spread);
         }
     }
-    let (runs, scaled) = (RECORDED.repeated(), RECORDED.scaled.clone());
-    Repeat::of(&figures, &quiet, &Experience { runs, scaled, floors })
+    let experience =
+        Experience { runs: RECORDED.repeated(), scaled: RECORDED.scaled.clone(), floors };
+    Repeat::forecast(&figures, &quiet, &experience)
 }
 
 fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
@@ -366,7 +367,7 @@ fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
     let own_ns = data.run.reference_ns();
     let quiet = data.alike.iter().filter(|other| other.is_quiet);
     let earlier_ns: Vec<f64> = quiet.filter_map(|other| other.reference_ns).collect();
-    let state = State::of(data.run, data.progress.rounds).among(own_ns, &earlier_ns);
+    let state = State::of_run(data.run, data.progress.rounds).with_pace(own_ns, &earlier_ns);
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: data.name.clone(),
@@ -393,8 +394,11 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
     let parts = manifest.screen.iter().map(|part| {
         let blocks = part.blocks.iter().map(|block| {
             let rows = block.rows.iter().map(|spec| cases.on_screen(spec, &block.reference));
-            let (name, reference) = (block.name.clone(), block.reference.clone());
-            Block { name, reference, rows: rows.filter(is_shown).collect() }
+            Block {
+                name: block.name.clone(),
+                reference: block.reference.clone(),
+                rows: rows.filter(is_shown).collect(),
+            }
         });
         let blocks: Vec<Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
         Part { heading: part.heading.clone(), of: part.of.clone(), blocks }
@@ -430,7 +434,7 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         let guess = spec.guess.unwrap_or(1.0);
         let surprise = (ends.low / guess).max(guess / ends.high).ln();
         let rank = if spec.first { f64::INFINITY } else { surprise };
-        let reason = spec.reason.as_ref().filter(|reason| cases.hold(reason, &spec.case));
+        let reason = spec.reason.as_ref().filter(|reason| cases.shows(reason, &spec.case));
         let answer = Answer {
             text: spec.text.clone(),
             reason: reason.map(|reason| reason.text.clone()),
@@ -489,11 +493,10 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
 /// Gives each case of a group its factor to the cheapest one of the same unit.
 fn add_factors(rows: &mut [Row]) {
     for unit in [Quantity::Nanoseconds, Quantity::Bytes] {
-        let mut before = None;
         // The first row of a case is its figure, others are of single measurements.
-        let is_case = |row: &&mut Row| before.replace(row.case.clone()) != Some(row.case.clone());
-        let rows = rows.iter_mut().filter(is_case).filter(|row| row.unit == unit);
-        let mut rows: Vec<&mut Row> = rows.collect();
+        let of_cases = rows.chunk_by_mut(|one, next| one.case == next.case);
+        let of_cases = of_cases.map(|rows| &mut rows[0]);
+        let mut rows: Vec<&mut Row> = of_cases.filter(|row| row.unit == unit).collect();
         let cheapest = rows.iter().min_by(|one, other| one.value().total_cmp(&other.value()));
         let Some(cheapest) = cheapest.map(|row| row.by_round()) else { continue };
         for row in &mut rows {
@@ -526,10 +529,11 @@ mod tests {
         }
     }
 
-    /// Of a case with two phases, one divided by the same of another, and by another of its own.
+    /// One of a case's two phases is divided by the same of another case, and by its own other phase.
     #[test]
     fn a_phase_is_divided_by_that_phase_and_named() {
-        let (saved, mut manifest) = (fixtures::run(), fixtures::manifest());
+        let saved = fixtures::run();
+        let mut manifest = fixtures::manifest();
         let row = |line: &str| toml::from_str(line).expect("a row");
         manifest.groups[1].comparisons = vec![
             row("case = 'create'\nmeasurement = 'iteration'\nover = 'create'"),
@@ -539,7 +543,7 @@ mod tests {
         ];
         let mut run = saved.judged();
         run.refresh(&manifest);
-        let group = &groups(&manifest, &run, &Cases::of(&manifest, &run))[1];
+        let group = &groups(&manifest, &run, &Cases::new(&manifest, &run))[1];
         let seen: Vec<_> = group
             .comparisons
             .iter()
@@ -560,12 +564,16 @@ mod tests {
     #[test]
     fn only_a_quiet_run_is_forecast_and_by_quiet_ones() {
         let manifest = fixtures::manifest();
-        let (quiet, busy) = (fixtures::run(), busy());
-        let alike = &[&quiet, &busy].map(|run| OtherRun::of(&manifest, &mut run.judged()));
+        let quiet = fixtures::run();
+        let busy = busy();
+        let alike = &[&quiet, &busy].map(|run| OtherRun::new(&manifest, &mut run.judged()));
         let runs = |saved: &WholeRun| {
-            let (name, run) = (String::new(), &mut saved.judged());
-            let progress = RunProgress::default();
-            let data = RunData { name, run, progress, alike };
+            let data = RunData {
+                name: String::new(),
+                run: &mut saved.judged(),
+                progress: RunProgress::default(),
+                alike,
+            };
             report(&manifest, data).run.repeat.map(|repeat| repeat.runs)
         };
         assert_eq!((runs(&quiet), runs(&busy)), (Some(1), None));

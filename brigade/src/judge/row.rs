@@ -76,7 +76,7 @@ pub struct Row {
     pub system_calls: Option<f64>,
     /// Context switches per operation, counted by the kernel.
     pub switches: Option<f64>,
-    /// Those of threads that began to wait.
+    /// Context switches of threads that began to wait, per operation.
     pub sleeps: Option<f64>,
     /// How often the one thread of a server waited for any connection, per request.
     pub waits: Option<f64>,
@@ -134,15 +134,15 @@ pub struct Process {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessOutcome {
-    /// It measured, and its figure is used.
+    /// The process measured, and its figure is used.
     Used,
-    /// It measured, but a signal stopped it or a CPU quota throttled it.
+    /// The process measured, but a signal stopped it or a CPU quota throttled it.
     Disturbed,
-    /// It measured, but inherited something else than the run.
+    /// The process measured, but inherited something else than the run.
     Changed,
-    /// It failed.
+    /// The process failed.
     Failed,
-    /// It was killed at the case's time-out.
+    /// The process was killed at the case's time-out.
     TimedOut,
     /// A limit refused it.
     Refused,
@@ -196,7 +196,7 @@ impl Row {
         let measured = shape.iter().flat_map(|shape| &shape.measurements).map(|[name, _]| &**name);
         let others = measured.filter(|name| *name != case && case != MEMORY);
         let names = iter::once(case).chain(others);
-        let row = |name| named.of(name, inherited, samples, &used);
+        let row = |name| named.row_of_figure(name, inherited, samples, &used);
         let mut rows: Vec<Self> = names.map(row).collect();
         let case = &mut rows[0];
         case.memory = memory(&used);
@@ -207,16 +207,24 @@ impl Row {
         case.waits = median_of(&used, |figures| figures.server.as_ref()?.waits);
         case.server_switches = median_of(&used, |figures| figures.server.as_ref()?.switches);
         case.work_ns = median_of(&used, |figures| figures.work_ns);
-        case.parts = Parts::of(&used);
-        if case.operation == "process" {
+        case.parts = Parts::new(&used);
+        if case.operation == "process"
+            && let Some(parts) = &mut case.parts
+        {
             // It waits for its child, whose CPU time is not its own.
-            case.parts.iter_mut().for_each(|parts| parts.waiting_for = None);
+            parts.waiting_for = None;
         }
         rows
     }
 
     /// The row of one figure.
-    fn of(&self, name: &str, inherited: &Inherited, samples: &[Sample], used: &[Used]) -> Self {
+    fn row_of_figure(
+        &self,
+        name: &str,
+        inherited: &Inherited,
+        samples: &[Sample],
+        used: &[Used],
+    ) -> Self {
         let values = used.iter().filter_map(|process| process.figures.value(name));
         let values = sorted(&values.collect::<Vec<_>>());
         let end = |probability| quantile(&values, probability);
@@ -227,7 +235,7 @@ impl Row {
         }
         let processes = samples.iter().zip(is_used);
         let processes =
-            processes.map(|(sample, is_used)| Process::of(sample, name, is_used, inherited));
+            processes.map(|(sample, is_used)| Process::new(sample, name, is_used, inherited));
         Self {
             measurement: name.to_owned(),
             operation: shape.map_or(String::new(), |shape| shape.operation(name).to_owned()),
@@ -314,7 +322,7 @@ impl Row {
 
 impl Process {
     /// The process, and its figure with this name.
-    fn of(sample: &Sample, name: &str, is_used: bool, inherited: &Inherited) -> Self {
+    fn new(sample: &Sample, name: &str, is_used: bool, inherited: &Inherited) -> Self {
         let is_other = |figures: &Figures| inherited.is_other(figures.inherits.into());
         let outcome = match sample.outcome {
             _ if sample.interrupted => ProcessOutcome::Interrupted,
@@ -327,24 +335,30 @@ impl Process {
             Outcome::TimedOut => ProcessOutcome::TimedOut,
             Outcome::Refused => ProcessOutcome::Refused,
         };
-        let (round, started_at) = (sample.round, Arc::clone(&sample.started_at));
-        Self { round, started_at, outcome, value: sample.value(name) }
+        Self {
+            round: sample.round,
+            started_at: Arc::clone(&sample.started_at),
+            outcome,
+            value: sample.value(name),
+        }
     }
 }
 
 /// The percentiles of a measurement, if the median process has enough samples: the 99th percentile
 /// of 20 samples is their maximum.
 fn percentiles(name: &str, used: &[Used]) -> Percentiles {
-    let over = |fewest: f64, percentile: fn(&Measured) -> f64| {
-        let count = median_of(used, |figures| Some(figures.measurement(name)?.count))?;
-        let figure = median_of(used, |figures| Some(percentile(figures.measurement(name)?)));
-        figure.filter(|_| count >= fewest)
+    let count = median_of(used, |figures| Some(figures.measurement(name)?.count)).unwrap_or(0.0);
+    let from_count = |fewest: f64, percentile: fn(&Measured) -> f64| {
+        if count < fewest {
+            return None;
+        }
+        median_of(used, |figures| Some(percentile(figures.measurement(name)?)))
     };
     Percentiles {
-        p50: over(2.0, |measured| measured.p50),
-        p90: over(10.0, |measured| measured.p90),
-        p99: over(100.0, |measured| measured.p99),
-        p999: over(1000.0, |measured| measured.p999),
+        p50: from_count(2.0, |measured| measured.p50),
+        p90: from_count(10.0, |measured| measured.p90),
+        p99: from_count(100.0, |measured| measured.p99),
+        p999: from_count(1000.0, |measured| measured.p999),
     }
 }
 
@@ -381,10 +395,10 @@ fn all_measured(samples: &[Sample]) -> Vec<Used<'_>> {
 /// what happened during the run.
 pub fn lost_by(samples: &[Sample], time: Time) -> Option<Account> {
     let spans = all_measured(samples).into_iter().filter_map(|process| process.figures.span);
-    Account::of_case(spans.map(|span| Account::of(span, time)))
+    Account::of_case(spans.map(|span| Account::new(span, time)))
 }
 
-/// Those whose figures are used: the processes that nothing stopped or throttled, or else all that
+/// The processes whose figures are used: those that nothing stopped or throttled, or else all that
 /// measured. One that inherited something else than it should is another experiment.
 fn used<'a>(inherited: &Inherited, samples: &'a [Sample]) -> Vec<Used<'a>> {
     let mut all = all_measured(samples);
@@ -451,11 +465,11 @@ pub struct WaitingFor {
 
 impl Parts {
     /// The parts of the time in these processes; `None` if no record contains CPU time.
-    pub fn of(used: &[Used]) -> Option<Self> {
+    pub fn new(used: &[Used]) -> Option<Self> {
         let elapsed_ns = median_of(used, |figures| figures.elapsed_ns)?;
         let all_ns = median_of(used, |figures| figures.cpu_ns)?;
-        let (share, error) = user_share(used);
-        let user_ns = all_ns * share;
+        let in_user_space = UserShare::new(used);
+        let user_ns = all_ns * in_user_space.share;
         let rest = elapsed_ns - all_ns;
         let rest = if rest.abs() <= RESOLUTION * elapsed_ns { 0.0 } else { rest };
         // On one CPU nothing overlaps; any difference comes from the clocks.
@@ -465,10 +479,10 @@ impl Parts {
             elapsed_ns,
             user_ns,
             kernel_ns: all_ns - user_ns,
-            division_error_ns: error.map(|error| all_ns * error),
+            division_error_ns: in_user_space.error.map(|error| all_ns * error),
             waiting_ns,
             overlap_ns: if can_overlap { (-rest).max(0.0) } else { 0.0 },
-            waiting_for: WaitingFor::of(used, waiting_ns),
+            waiting_for: WaitingFor::new(used, waiting_ns),
             idle_entries: median_of(used, |figures| figures.idle_entries),
             interrupts: median_of(used, |figures| figures.interrupts),
             crossing_share: median_of(used, |figures| figures.crossing_share),
@@ -476,26 +490,33 @@ impl Parts {
     }
 }
 
-/// The share of user space in the CPU time of these processes together, and its error: of a ratio of
-/// two sums, by how far each process is from it (Cochran, *Sampling Techniques*, 6.4). Where all
-/// ticks fell on one side they show no error.
-fn user_share(used: &[Used]) -> (f64, Option<f64>) {
-    let times = |process: &Used| {
-        let Figures { operations, user_ns, cpu_ns, .. } = *process.figures;
-        Some((user_ns? * operations?, cpu_ns? * operations?))
-    };
-    let times: Vec<(f64, f64)> = used.iter().filter_map(times).collect();
-    let all_ns: f64 = times.iter().map(|(_, all_ns)| all_ns).sum();
-    if all_ns <= 0.0 {
-        return (0.0, None);
+/// The share of user space in the CPU time of several processes together.
+struct UserShare {
+    share: f64,
+    /// Its error: of a ratio of two sums, by how far each process is from it (Cochran, *Sampling
+    /// Techniques*, 6.4). Where all ticks fell on one side they show no error.
+    error: Option<f64>,
+}
+
+impl UserShare {
+    fn new(used: &[Used]) -> Self {
+        let times = |process: &Used| {
+            let Figures { operations, user_ns, cpu_ns, .. } = *process.figures;
+            Some((user_ns? * operations?, cpu_ns? * operations?))
+        };
+        let times: Vec<(f64, f64)> = used.iter().filter_map(times).collect();
+        let all_ns: f64 = times.iter().map(|(_, all_ns)| all_ns).sum();
+        if all_ns <= 0.0 {
+            return Self { share: 0.0, error: None };
+        }
+        let share = times.iter().map(|(user_ns, _)| user_ns).sum::<f64>() / all_ns;
+        let squares: f64 =
+            times.iter().map(|(user_ns, all_ns)| (user_ns - share * all_ns).powi(2)).sum();
+        let count = times.len() as f64;
+        let error = DEVIATE * (squares * count / (count - 1.0)).sqrt() / all_ns;
+        let is_known = times.len() >= MIN_SAMPLE && share > 0.0 && share < 1.0;
+        Self { share, error: is_known.then_some(error) }
     }
-    let share = times.iter().map(|(user_ns, _)| user_ns).sum::<f64>() / all_ns;
-    let squares: f64 =
-        times.iter().map(|(user_ns, all_ns)| (user_ns - share * all_ns).powi(2)).sum();
-    let count = times.len() as f64;
-    let error = DEVIATE * (squares * count / (count - 1.0)).sqrt() / all_ns;
-    let is_known = times.len() >= MIN_SAMPLE && share > 0.0 && share < 1.0;
-    (share, is_known.then_some(error))
 }
 
 impl WaitingFor {
@@ -504,7 +525,7 @@ impl WaitingFor {
     /// The kernel's counts overlap: a task woken for an idle CPU counts as runnable until the CPU
     /// is awake, and time stolen from a sleeping CPU is idle time. So each reason only explains
     /// what those before it leave.
-    fn of(used: &[Used], waiting_ns: f64) -> Option<Self> {
+    fn new(used: &[Used], waiting_ns: f64) -> Option<Self> {
         let mut rest_ns = waiting_ns;
         let mut explain = |time_ns: fn(&Figures) -> Option<f64>| {
             let explained = median_of(used, time_ns)?.min(rest_ns);
@@ -573,23 +594,24 @@ mod tests {
         }
         let mut inherited = Inherited::default();
         inherited.add(run[0].record.as_ref().unwrap(), &Environment::default());
-        let run: Vec<Sample> = run.iter().map(|one| Sample::of(one, None, 0)).collect();
+        let run: Vec<Sample> = run.iter().map(|one| Sample::new(one, None, 0)).collect();
         let whole = |part: MemoryPart| (part.name, part.bytes_per_task.value.round() as i64);
         memory(&used(&inherited, &run)).into_iter().map(whole).collect()
     }
 
-    /// Of processes with 1 to 3 ticks of four in user space.
+    /// Each process has 1 to 3 ticks of four in user space.
     #[test]
     fn few_ticks_of_many_processes_are_one_division() {
         let mut run = crate::fixtures::case("ring", [1.0; 8]);
         for (invocation, ticks) in run.iter_mut().zip([1.0, 2.0, 3.0, 1.0, 1.0, 2.0, 1.0, 1.0]) {
             let cpu = invocation.record.as_mut().unwrap().cpu.as_mut().unwrap();
-            (cpu.user_ns_per_operation, cpu.system_ns_per_operation) = (ticks, 4.0 - ticks);
+            cpu.user_ns_per_operation = ticks;
+            cpu.system_ns_per_operation = 4.0 - ticks;
         }
         let mut inherited = Inherited::default();
         inherited.add(run[0].record.as_ref().unwrap(), &Environment::default());
-        let run: Vec<Sample> = run.iter().map(|one| Sample::of(one, None, 0)).collect();
-        let parts = |count: usize| Parts::of(&used(&inherited, &run[..count])).unwrap();
+        let run: Vec<Sample> = run.iter().map(|one| Sample::new(one, None, 0)).collect();
+        let parts = |count: usize| Parts::new(&used(&inherited, &run[..count])).unwrap();
         let found = parts(8);
         // 12 ticks of 32; the median process has one of four.
         assert!((found.user_ns / (found.user_ns + found.kernel_ns) - 0.375).abs() < 1e-9);

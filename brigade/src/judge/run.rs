@@ -89,7 +89,9 @@ impl Run {
         let inherits = record.map_or(0, |record| self.inherited.add(record, &self.environment));
         if self.inherited.sets() > sets {
             // It may decide which processes are used.
-            self.cases.iter_mut().for_each(|case| case.rows = None);
+            for case in &mut self.cases {
+                case.rows = None;
+            }
         }
         self.cases[place].add(invocation, inherits as u16);
         place
@@ -109,8 +111,14 @@ impl Run {
     /// are.
     pub fn refresh(&mut self, manifest: &Manifest) -> usize {
         let Self { description, inherited, cases, .. } = self;
-        let stale = cases.iter_mut().filter(|case| case.rows.is_none());
-        stale.map(|case| case.refresh(manifest, description, inherited)).count()
+        let mut refreshed = 0;
+        for case in cases {
+            if case.rows.is_none() {
+                case.refresh(manifest, description, inherited);
+                refreshed += 1;
+            }
+        }
+        refreshed
     }
 
     /// The rows of every case, the case's figure first, as they were last worked out; a case may
@@ -133,13 +141,13 @@ impl Run {
 
     /// The time that its processes lost.
     pub fn lost_time(&self) -> Option<LostTime> {
-        LostTime::of(self.cases.iter().filter_map(CaseOfRun::lost))
+        LostTime::of_cases(self.cases.iter().filter_map(CaseOfRun::lost))
     }
 
     /// The time that they lost as shares of the time of one CPU: all may have been lost there.
     pub fn lost_time_of_one_cpu(&self) -> Option<LostTime> {
         let lost = |case: &CaseOfRun| lost_by(&case.samples, Time::OfOneCpu);
-        LostTime::of(self.cases.iter().filter_map(lost))
+        LostTime::of_cases(self.cases.iter().filter_map(lost))
     }
 
     /// The readings of the machine's speed before its processes.
@@ -156,22 +164,20 @@ impl Run {
 
     /// What identifies the CPUs of each process that measured, by its case and round.
     pub fn cpus(&self) -> BTreeMap<(&str, u32), u64> {
-        let of_case = |case: &'_ CaseOfRun| -> Vec<(u32, u64)> {
-            let measured = case
-                .samples
-                .iter()
-                .filter_map(|sample| Some((sample.round, sample.figures.as_ref()?.cpus)));
-            measured.collect()
-        };
-        let all = self.cases.iter().flat_map(|case| {
-            of_case(case).into_iter().map(|(round, cpus)| ((&*case.name, round), cpus))
-        });
-        all.collect()
+        let mut cpus = BTreeMap::new();
+        for case in &self.cases {
+            for sample in &case.samples {
+                if let Some(figures) = &sample.figures {
+                    cpus.insert((&*case.name, sample.round), figures.cpus);
+                }
+            }
+        }
+        cpus
     }
 
     /// Whether its programs are those of another run.
     pub fn is_of_build_of(&self, other: &Self) -> bool {
-        let [own, other] = [self, other].map(|run| Build::of(&run.description, &run.environment));
+        let [own, other] = [self, other].map(|run| Build::new(&run.description, &run.environment));
         own.is_that_of(&other)
     }
 
@@ -194,7 +200,9 @@ impl Run {
 
 impl CaseOfRun {
     fn add(&mut self, invocation: &Invocation, inherits: u16) {
-        if let (None, Some(record)) = (&self.program, &invocation.record) {
+        if self.program.is_none()
+            && let Some(record) = &invocation.record
+        {
             self.program = Some(record.program.clone());
             self.parameters = parameters(record);
             self.kind = record.kind;
@@ -203,7 +211,7 @@ impl CaseOfRun {
             self.error.clone_from(&invocation.error);
             self.stderr.clone_from(&invocation.stderr);
         }
-        let sample = Sample::of(invocation, self.shape.as_ref(), inherits);
+        let sample = Sample::new(invocation, self.shape.as_ref(), inherits);
         if let Some(figures) = &sample.figures {
             self.shape = Some(Arc::clone(&figures.shape));
         }
@@ -271,7 +279,8 @@ mod tests {
     /// The rows are the same as if all processes were added at once.
     #[test]
     fn a_process_that_ends_changes_the_rows_of_its_case_only() {
-        let (whole, manifest) = (fixtures::run(), fixtures::manifest());
+        let whole = fixtures::run();
+        let manifest = fixtures::manifest();
         let mut run = Run::new(whole.description.clone(), whole.environment.clone());
         assert_eq!(run.refresh(&manifest), whole.description.cases.len());
         for invocation in &whole.invocations {

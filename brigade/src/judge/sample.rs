@@ -31,7 +31,7 @@ pub struct Sample {
 #[derive(Debug)]
 pub struct Figures {
     pub shape: Arc<Shape>,
-    /// Those of each measurement, in the order of the shape.
+    /// The figures of each measurement, in the order of the shape.
     pub measurements: Box<[Measured]>,
     /// Bytes per task by part, if it swept the number of tasks.
     pub memory: Option<Box<Memory>>,
@@ -101,9 +101,9 @@ pub struct Measured {
 impl Sample {
     /// What this invocation contributes. `shape` is that of the process before, and `inherits` the
     /// place of what it inherited.
-    pub fn of(invocation: &Invocation, shape: Option<&Arc<Shape>>, inherits: u16) -> Self {
+    pub fn new(invocation: &Invocation, shape: Option<&Arc<Shape>>, inherits: u16) -> Self {
         let record = measured(invocation);
-        let figures = record.map(|record| Figures::of(invocation, record, shape, inherits));
+        let figures = record.map(|record| Figures::new(invocation, record, shape, inherits));
         Self {
             round: invocation.round,
             started_at: Arc::new(invocation.started_at.clone()),
@@ -122,24 +122,26 @@ impl Sample {
 
 /// The record of an invocation that measured.
 pub fn measured(invocation: &Invocation) -> Option<&Record> {
-    let measured = invocation.outcome == Outcome::Measured && !invocation.interrupted;
-    invocation.record.as_ref().filter(|_| measured)
+    if invocation.outcome != Outcome::Measured || invocation.interrupted {
+        return None;
+    }
+    invocation.record.as_ref()
 }
 
 impl Figures {
-    fn of(
+    fn new(
         invocation: &Invocation,
         record: &Record,
         shape: Option<&Arc<Shape>>,
         inherits: u16,
     ) -> Self {
-        let own = Shape::of(record);
+        let own = Shape::new(record);
         let shape = shape.filter(|shape| ***shape == own).cloned();
         let waiting = record.waiting.as_ref();
         let sweep = record.ledger.as_deref();
         Self {
             shape: shape.unwrap_or_else(|| Arc::new(own)),
-            measurements: record.measurements.iter().map(Measured::of).collect(),
+            measurements: record.measurements.iter().map(Measured::new).collect(),
             memory: sweep.map(|points| Box::new(memory_parts(points))),
             operations: measured_operations(record),
             elapsed_ns: elapsed_ns(record),
@@ -167,7 +169,7 @@ impl Figures {
             is_disturbed: is_disturbed(invocation, record),
             inherits,
             cpus: identity(&record.affinity),
-            span: Span::of(invocation, record),
+            span: Span::new(invocation, record),
         }
     }
 
@@ -187,7 +189,7 @@ impl Figures {
 }
 
 impl Shape {
-    fn of(record: &Record) -> Self {
+    fn new(record: &Record) -> Self {
         let named = |one: &Measurement| [one.name.clone(), one.operation.clone()];
         let measurements = record.measurements.iter().map(named).collect();
         Self { figure: figure_of(record).to_owned(), measurements }
@@ -205,7 +207,7 @@ impl Shape {
 }
 
 impl Measured {
-    fn of(measurement: &Measurement) -> Self {
+    fn new(measurement: &Measurement) -> Self {
         let per_operation = |ns: u64| ns as f64 / measurement.operations as f64;
         Self {
             mean: measurement.ns_per_operation,

@@ -27,7 +27,7 @@ pub struct Savings {
     pub place: Option<String>,
     /// The operation that contains the work.
     pub operation: String,
-    /// By measured work, the least first.
+    /// The savings by measured work, the least first.
     pub steps: Vec<SavingStep>,
     /// The savings at round amounts of work, or at the nearest measured one. Interpolated round by
     /// round between the logarithms of the steps around them, without that of no work.
@@ -45,7 +45,7 @@ pub struct Saving {
     pub work_ns: f64,
     /// The share of the other kind's time that this one does not take.
     pub share: Estimate,
-    /// That time, in nanoseconds per operation.
+    /// The time that this kind saves, in nanoseconds per operation.
     pub saved_ns: Estimate,
 }
 
@@ -66,7 +66,7 @@ pub struct SavingStep {
     pub over_ns: f64,
     /// Switches of the server per operation, with the kind that saves.
     pub switches: Option<f64>,
-    /// Those with the other kind.
+    /// Switches of the server per operation, with the other kind.
     pub over_switches: Option<f64>,
 }
 
@@ -91,22 +91,24 @@ struct Measured {
 impl Savings {
     /// What a group's kinds save in the run with these rows.
     pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
-        let of_spec = |spec| Some((spec, Self::of(manifest, spec, rows)?));
-        let mut all: Vec<_> = group.savings.iter().filter_map(of_spec).collect();
-        if let Some(((_, first), others)) = all.split_first_mut() {
-            for (spec, savings) in others {
+        let mut all = Vec::<Self>::new();
+        for spec in &group.savings {
+            let Some(mut savings) = Self::new(manifest, spec, rows) else { continue };
+            if let Some(first) = all.first() {
                 savings.why = savings.reason(first, spec);
             }
+            all.push(savings);
         }
-        all.into_iter().map(|(_, savings)| savings).collect()
+        all
     }
 
-    fn of(manifest: &Manifest, spec: &SavingsSpec, rows: &[&[Row]]) -> Option<Self> {
+    /// What one kind saves, without the reason.
+    fn new(manifest: &Manifest, spec: &SavingsSpec, rows: &[&[Row]]) -> Option<Self> {
         let [cases, others] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
         let pairs = cases.ok()?.into_iter().zip(others.ok()?);
         let measured = pairs.filter_map(|(case, other)| {
             let [case, over] = [&case.name, &other.name].map(|name| row_of(rows, name));
-            Measured::of(spec, rows, case?, over?)
+            Measured::new(spec, rows, case?, over?)
         });
         let mut measured: Vec<Measured> = measured.collect();
         measured.sort_by_key(|one| one.step.units);
@@ -145,17 +147,18 @@ impl Savings {
 }
 
 impl Measured {
-    fn of(spec: &SavingsSpec, rows: &[&[Row]], case: &Row, over: &Row) -> Option<Self> {
+    fn new(spec: &SavingsSpec, rows: &[&[Row]], case: &Row, over: &Row) -> Option<Self> {
         let figure = |row: &Row| named(rows, &row.case, spec.measurement.as_deref()).cloned();
-        let times = [figure(case)?, figure(over)?];
-        let sides = times.each_ref().map(Row::by_round);
+        let own = figure(case)?;
+        let other = figure(over)?;
+        let sides = [&own, &other].map(Row::by_round);
         let step = SavingStep {
             case: case.case.clone(),
             over: over.case.clone(),
             // Rows leave out a parameter of 0.
             units: case.parameters.get("work").map_or(Some(0), Value::as_u64)?,
-            saving: Saving::of(case.work_ns.unwrap_or(0.0), &sides)?,
-            over_ns: times[1].figure?.value,
+            saving: Saving::new(case.work_ns.unwrap_or(0.0), &sides)?,
+            over_ns: other.figure?.value,
             switches: case.server_switches,
             over_switches: over.server_switches,
         };
@@ -165,7 +168,7 @@ impl Measured {
 
 impl Saving {
     /// What the first side saves of the other's time.
-    fn of(work_ns: f64, sides: &[ByRound; 2]) -> Option<Self> {
+    fn new(work_ns: f64, sides: &[ByRound; 2]) -> Option<Self> {
         let [own, other] = sides;
         let ratio = ratio(sides, CONFIDENCE, DEPENDENT)?;
         let ends = |ends: Interval| Interval { low: 1.0 - ends.high, high: 1.0 - ends.low };
@@ -185,19 +188,21 @@ fn interpolated(measured: &[Measured]) -> Vec<Saving> {
     };
     let mut amounts = WORK_NS.map(|amount| amount.clamp(least, most)).to_vec();
     amounts.dedup();
-    let at = |amount: f64| {
+    let saving = |amount: f64| {
         let above = steps.iter().position(|one| work_ns(one) >= amount)?;
-        let [low, high] = [steps[above.saturating_sub(1)], steps[above]];
-        let [from, to] = [work_ns(&low), work_ns(&high)];
+        let low = steps[above.saturating_sub(1)];
+        let high = steps[above];
+        let from = work_ns(&low);
+        let to = work_ns(&high);
         let share = if above == 0 { 0.0 } else { (amount / from).ln() / (to / from).ln() };
-        let side = |side: usize| between(&low.sides[side], &high.sides[side], share);
-        Saving::of(amount, &[side(0), side(1)])
+        let times = |side: usize| geometric_means(&low.sides[side], &high.sides[side], share);
+        Saving::new(amount, &[times(0), times(1)])
     };
-    amounts.into_iter().filter_map(at).collect()
+    amounts.into_iter().filter_map(saving).collect()
 }
 
 /// The geometric mean of two times of each round, with this weight of the second.
-fn between(low: &ByRound, high: &ByRound, share: f64) -> ByRound {
+fn geometric_means(low: &ByRound, high: &ByRound, share: f64) -> ByRound {
     let common = low.iter().filter_map(|(round, low)| Some((*round, *low, *high.get(round)?)));
     common.map(|(round, low, high)| (round, low * (high / low).powf(share))).collect()
 }
@@ -289,10 +294,15 @@ mod tests {
         let times = |ns: f64| -> ByRound { (1..=5).map(|round| (round, ns)).collect() };
         let measured = |units: u64, work_ns: f64, [own, other]: [f64; 2]| {
             let sides = [own, other].map(times);
-            let saving = Saving::of(work_ns, &sides).unwrap();
-            let (case, over) = (String::new(), String::new());
-            let (over_ns, switches, over_switches) = (other, None, None);
-            let step = SavingStep { case, over, units, saving, over_ns, switches, over_switches };
+            let step = SavingStep {
+                case: String::new(),
+                over: String::new(),
+                units,
+                saving: Saving::new(work_ns, &sides).unwrap(),
+                over_ns: other,
+                switches: None,
+                over_switches: None,
+            };
             Measured { step, sides }
         };
         let steps = [measured(1, 1000.0, [20.0, 40.0]), measured(100, 100_000.0, [80.0, 90.0])];

@@ -71,17 +71,17 @@ impl Pace {
 
 impl State {
     /// The state of a run with so many whole rounds.
-    pub fn of(run: &Run, rounds: u32) -> Self {
-        Self::from(run.lost_time(), speed_change(run.references()), rounds)
+    pub fn of_run(run: &Run, rounds: u32) -> Self {
+        Self::new(run.lost_time(), speed_change(run.references()), rounds)
     }
 
     /// The state of one side of a comparison whose sides use different CPUs. What was lost is taken
     /// as that of a single CPU: it may all have been lost on the one that matters.
     pub fn on_its_cpus(run: &Run, rounds: u32) -> Self {
-        Self::from(run.lost_time_of_one_cpu(), None, rounds)
+        Self::new(run.lost_time_of_one_cpu(), None, rounds)
     }
 
-    fn from(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
+    fn new(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
         let causes = lost.map_or_else(Vec::new, |lost| lost.causes());
         let seen = || causes.iter().filter(|cause| !cause.is_bound);
         let share: f64 = seen().map(|cause| cause.share).sum();
@@ -103,12 +103,15 @@ impl State {
         Self { word, causes, speed_change, pace: None, is_fit, is_comparable }
     }
 
-    /// The same state, but of a run whose reference work took this long, next to its times in earlier
+    /// This state for a run whose reference work took this long, next to its times in earlier
     /// quiet runs of the machine.
-    pub fn among(self, reference_ns: Option<f64>, earlier_ns: &[f64]) -> Self {
-        let usual_ns = median(earlier_ns).filter(|_| earlier_ns.len() >= FEWEST_EARLIER);
-        let ratio = reference_ns.zip(usual_ns).map(|(own_ns, usual_ns)| own_ns / usual_ns);
-        let Some(ratio) = ratio else { return self };
+    pub fn with_pace(self, reference_ns: Option<f64>, earlier_ns: &[f64]) -> Self {
+        if earlier_ns.len() < FEWEST_EARLIER {
+            return self;
+        }
+        let Some(own_ns) = reference_ns else { return self };
+        let Some(usual_ns) = median(earlier_ns) else { return self };
+        let ratio = own_ns / usual_ns;
         let pace = Pace { ratio, runs: earlier_ns.len() };
         let word = match self.word {
             Word::Quiet if pace.is_usual() => Word::Quiet,
@@ -141,8 +144,9 @@ fn speed_change(references: &[Reference]) -> Option<f64> {
     }
     let all = median(&by_cpu.values().flatten().copied().collect::<Vec<_>>())?;
     let relative = by_cpu.values().flat_map(|readings| {
-        let of_cpu = median(readings).filter(|_| readings.len() >= FEWEST_ON_CPU).unwrap_or(all);
-        readings.iter().map(move |ns| ns / of_cpu)
+        let own = if readings.len() >= FEWEST_ON_CPU { median(readings) } else { None };
+        let usual = own.unwrap_or(all);
+        readings.iter().map(move |ns| ns / usual)
     });
     let relative = sorted(&relative.collect::<Vec<_>>());
     let [fast, slow] = [0.1, 0.9].map(|probability| quantile(&relative, probability));
@@ -155,10 +159,10 @@ mod tests {
     /// The word of a run that lost this much, on a machine that changed its speed by so much.
     #[track_caller]
     fn check(lost: LostTime, change: f64, expected: Word, is_fit: bool, is_comparable: bool) {
-        let state = State::from(Some(lost), Some(change), 12);
+        let state = State::new(Some(lost), Some(change), 12);
         let found = (state.word, state.is_fit, state.is_comparable);
         assert_eq!(found, (expected, is_fit, is_comparable), "{lost:?} {change}");
-        assert_eq!(State::from(Some(lost), None, 2).word, Word::Early);
+        assert_eq!(State::new(Some(lost), None, 2).word, Word::Early);
     }
 
     #[test]
@@ -179,7 +183,7 @@ mod tests {
         // Nothing shows whether others took 3 %, or what they took at all.
         check(LostTime { resolution: 0.0315, ..nothing }, 0.1, Word::Unknown, true, true);
         check(LostTime::default(), 0.1, Word::Unknown, true, true);
-        assert_eq!(State::from(None, None, 12).word, Word::Unknown);
+        assert_eq!(State::new(None, None, 12).word, Word::Unknown);
         // The largest cause is the first, even if it is only a bound.
         let word = |lost: LostTime| lost.causes().first().map(|cause| (cause.word, cause.is_bound));
         assert_eq!(
@@ -200,13 +204,13 @@ mod tests {
             (quiet, 430.0, &[500.0, 500.0], Word::Fast),
             (busy, 1000.0, &[500.0, 500.0], Word::Busy),
         ] {
-            let state = State::from(Some(lost), None, 12).among(Some(own_ns), earlier_ns);
+            let state = State::new(Some(lost), None, 12).with_pace(Some(own_ns), earlier_ns);
             assert_eq!(state.word, expected, "{own_ns} {earlier_ns:?}: {state:?}");
             let is_usual = matches!(expected, Word::Quiet);
             assert_eq!(state.has_usual_pace(), is_usual, "{state:?}");
             assert_eq!(state.is_fit, expected != Word::Busy, "ratios remain");
         }
-        let unknown = State::from(Some(quiet), None, 12).among(None, &[500.0, 500.0]);
+        let unknown = State::new(Some(quiet), None, 12).with_pace(None, &[500.0, 500.0]);
         assert_eq!((unknown.word, unknown.pace), (Word::Quiet, None));
     }
 

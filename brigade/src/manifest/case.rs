@@ -131,7 +131,9 @@ impl Case {
         flags.extend(words(more));
         let mut parameters = parameters(flags.iter().map(String::as_str));
         parameters.retain(|name, _| !EFFORT.contains(&&**name));
-        parameters.values_mut().for_each(|value| *value = anonymous::command(value));
+        for value in parameters.values_mut() {
+            *value = anonymous::command(value);
+        }
         parameters.insert("placement".to_owned(), harness::flags::name(&placement));
         let check = rules.iter().find_map(|rule| rule.check.as_deref());
         let least_cpus = if placement == Placement::Spread { 2 } else { 1 };

@@ -63,17 +63,26 @@ impl Capabilities {
         let mut possible = Vec::new();
         let mut skipped = Vec::new();
         for case in cases {
-            let Case { needs_cpus, needs_io_uring, program, .. } = case;
-            let no_ring = self.no_io_uring.as_ref().filter(|_| *needs_io_uring);
-            let cpus = self.cpus;
-            let few_cpus = (cpus < *needs_cpus)
-                .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"));
-            match self.missing.get(program).or(no_ring).cloned().or(few_cpus) {
+            match self.lack(case) {
                 None => possible.push(case),
                 Some(reason) => skipped.push(Skipped { case: case.name.clone(), reason }),
             }
         }
         (possible, skipped)
+    }
+
+    /// Why a case cannot run here; `None` if it can.
+    fn lack(&self, case: &Case) -> Option<String> {
+        let Case { needs_cpus, needs_io_uring, program, .. } = case;
+        if let Some(reason) = self.missing.get(program) {
+            return Some(reason.clone());
+        }
+        if *needs_io_uring && self.no_io_uring.is_some() {
+            return self.no_io_uring.clone();
+        }
+        let cpus = self.cpus;
+        (cpus < *needs_cpus)
+            .then(|| format!("it needs {needs_cpus} CPUs, but this process may use {cpus}"))
     }
 }
 

@@ -25,8 +25,10 @@ pub fn reason(printed: &str) -> Option<String> {
     let last = || lines.iter().rposition(is_outer).or(lines.len().checked_sub(1));
     let at = named.or_else(last)?;
     let line = lines[at].trim();
-    let next = lines.get(at + 1).filter(|_| line.ends_with(':'));
-    Some(next.map_or(line.to_owned(), |next| format!("{line} {}", next.trim())))
+    Some(match lines.get(at + 1) {
+        Some(next) if line.ends_with(':') => format!("{line} {}", next.trim()),
+        _ => line.to_owned(),
+    })
 }
 
 fn names_error(line: &str) -> bool {

@@ -139,7 +139,7 @@ pub fn connections(
     report: Option<&Report>,
     savings: &[Savings],
 ) -> Vec<Block> {
-    let servers = report.and_then(|report| Some((report, Servers::of(report)?)));
+    let servers = report.and_then(|report| Some((report, Servers::find(report)?)));
     let is_fit = report.is_none_or(|report| report.run.state.is_fit);
     let [answer, fits] = fitting(tasks, sides);
     let mut page = Vec::new();

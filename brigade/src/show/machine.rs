@@ -103,7 +103,7 @@ mod tests {
     ];
 
     /// The machine with other facts.
-    fn with(facts: &[(&str, &str)]) -> Environment {
+    fn machine_with(facts: &[(&str, &str)]) -> Environment {
         let mut environment = Environment::default();
         for (name, value) in MACHINE.iter().chain(facts) {
             environment.set(*name, Some(value));
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn a_machine_in_a_line() {
         let shown = |environment: &Environment| machine(&environment.machine());
-        assert_eq!(shown(&with(&[])), "AMD EPYC, 2 CPUs, KVM virtual machine");
-        let polling = with(&[
+        assert_eq!(shown(&machine_with(&[])), "AMD EPYC, 2 CPUs, KVM virtual machine");
+        let polling = machine_with(&[
             ("processor.family", "23"),
             ("processor.model_number", "49"),
             ("processor.idle_driver", "haltpoll"),
@@ -134,7 +134,7 @@ mod tests {
             ("scheduling.slice_ns", "default"),
             ("variables.GODEBUG", "x=1"),
         ];
-        let found: Vec<String> = with(&facts).unusual().iter().map(unusual).collect();
+        let found: Vec<String> = machine_with(&facts).unusual().iter().map(unusual).collect();
         assert!(found.iter().any(|line| line.starts_with("timer slack 5 ms: ")), "{found:?}");
         assert!(found.iter().any(|line| line.starts_with("GODEBUG x=1: ")), "{found:?}");
         assert_eq!(found.len(), 2);

@@ -43,7 +43,8 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
         verify_measurement(measurement, record.tasks)
             .with_context(|| format!("'{}'", measurement.name))?;
     }
-    let (tasks, tokens) = (record.tasks, record.tokens);
+    let tasks = record.tasks;
+    let tokens = record.tokens;
     ensure!(tokens <= tasks, "has {tokens} tokens for {tasks} tasks");
     let iterations = record.iterations;
     if let Some(Measurement { count, .. }) = record.principal() {

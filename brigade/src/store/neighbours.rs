@@ -29,16 +29,17 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// The runs in `parent`. A folder without a run is skipped.
-    pub fn of(parent: &Path) -> Self {
+    pub fn read(parent: &Path) -> Self {
         let entries = parent.read_dir().into_iter().flatten().flatten();
         let mut names: Vec<Reverse<OsString>> =
             entries.map(|entry| Reverse(entry.file_name())).collect();
         names.sort_unstable();
         let mut found = Self::default();
         if names.len() > MOST_FOLDERS {
-            let (parent, all) = (parent.display(), names.len());
             found.warnings.push(&format!(
-                "{parent}: only the last {MOST_FOLDERS} of {all} names are looked into"
+                "{}: only the last {MOST_FOLDERS} of {} names are looked into",
+                parent.display(),
+                names.len()
             ));
             names.truncate(MOST_FOLDERS);
         }
@@ -50,7 +51,9 @@ impl Neighbours {
             }
             match SavedRun::described(&folder) {
                 Ok(run) if run.description.side.is_some() => {}
-                Ok(run) => _ = latest.insert((run.description.started_at, folder.clone()), folder),
+                Ok(run) => {
+                    latest.insert((run.description.started_at, folder.clone()), folder);
+                }
                 Err(error) => found.warn(&error),
             }
         }
@@ -117,7 +120,7 @@ impl Neighbours {
 impl SavedRun {
     /// Whether its programs are those of another run.
     pub fn is_of_build_of(&self, other: &Self) -> bool {
-        let [own, other] = [self, other].map(|run| Build::of(&run.description, &run.environment));
+        let [own, other] = [self, other].map(|run| Build::new(&run.description, &run.environment));
         own.is_that_of(&other)
     }
 }
@@ -131,7 +134,7 @@ pub struct Build<'a> {
 
 impl<'a> Build<'a> {
     /// The build of the run with this description in this environment.
-    pub fn of(description: &'a RunDescription, environment: &'a Environment) -> Self {
+    pub fn new(description: &'a RunDescription, environment: &'a Environment) -> Self {
         let facts = ["software.git_revision", "software.git_dirty", "software.brigade"];
         Self {
             revision: facts.map(|name| environment.get(name)),

@@ -53,7 +53,7 @@ mod tests {
 
     use crate::manifest::Manifest;
 
-    /// As the programs declare today.
+    /// The kind of tasks of each record is the one that its program declares today.
     #[test]
     fn every_recorded_run_says_what_its_tasks_are() {
         let suite = Manifest::load(None).unwrap();

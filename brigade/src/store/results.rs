@@ -103,7 +103,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// The same, as it is recorded: the reason may quote a tool.
+    /// The case as it is recorded: the reason may quote a tool.
     pub fn anonymous(self) -> Self {
         Self { reason: anonymous::text(&self.reason), ..self }
     }
@@ -171,8 +171,8 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// The same, as it is recorded: what the program printed, or was given, may name a host, a user or
-    /// a folder.
+    /// The invocation as it is recorded: what the program printed, or was given, may name a host, a
+    /// user or a folder.
     pub fn anonymous(self) -> Self {
         Self {
             command: self.command.iter().map(|word| anonymous::command(word)).collect(),
@@ -379,7 +379,7 @@ impl Folder {
     /// Reads the run, without what [`Self::repair`] cuts off.
     ///
     /// # Errors
-    /// As [`SavedRun::read`].
+    /// If [`SavedRun::read`] would fail.
     pub fn read(&self, repair: Repair, each: impl FnMut(Invocation)) -> anyhow::Result<SavedRun> {
         (&self.records).seek(SeekFrom::Start(0))?;
         SavedRun::described(&self.path)?.with_records(&self.records, repair.kept as u64, each)
@@ -403,7 +403,7 @@ impl Folder {
     /// Writes a value as a JSON file.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// If [`Self::write`] fails.
     fn write_json(&self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
         self.write(name, &(serde_json::to_string_pretty(value)? + "\n"))
     }
@@ -511,7 +511,7 @@ impl SavedRun {
     /// Reads the records of the run in `folder`, if these have at most so many bytes.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If [`Self::read`] would fail.
     pub fn with_records_in(
         self,
         folder: &Path,
@@ -530,7 +530,7 @@ impl SavedRun {
     /// Reads the folder of a run without its records, which may be long.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If [`Self::read`] would fail.
     pub fn described(folder: &Path) -> anyhow::Result<Self> {
         let [description, environment] = [RUN, ENVIRONMENT].map(|name| {
             let path = folder.join(name);
@@ -560,7 +560,7 @@ impl SavedRun {
         mut each: impl FnMut(Invocation),
     ) -> anyhow::Result<Self> {
         let mut lines = Lines::new(records, length);
-        let mut reading = Reading::of(&self.description);
+        let mut reading = Reading::new(&self.description);
         let mut number = 0;
         while let Some(line) = lines.next()? {
             number += 1;
@@ -616,7 +616,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn of(run: &'a RunDescription) -> Self {
+    fn new(run: &'a RunDescription) -> Self {
         let details = run.details.iter().map(|detail| (&*detail.case, detail));
         let cases = run.cases.iter().map(String::as_str).collect();
         Self { cases, details: details.collect(), seen: BTreeSet::new() }
@@ -820,7 +820,7 @@ mod tests {
             }
             fs::rename(folder_with(&files).keep(), parent.path().join(name)).unwrap();
         }
-        let mut neighbours = Neighbours::of(parent.path());
+        let mut neighbours = Neighbours::read(parent.path());
         assert_eq!(neighbours.folders.len(), 6);
         let one = SavedRun::described(&parent.path().join("one")).unwrap();
         let before = &one.description.started_at;
@@ -850,7 +850,8 @@ mod tests {
             let mut files = files();
             for (start, end, piece) in edits {
                 let bytes = &mut files[file];
-                let (start, end) = (start.index(bytes.len() + 1), end.index(bytes.len() + 1));
+                let start = start.index(bytes.len() + 1);
+                let end = end.index(bytes.len() + 1);
                 bytes.splice(start.min(end)..start.max(end), piece);
             }
             let [run, environment, records] = &files;

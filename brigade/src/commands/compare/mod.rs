@@ -59,7 +59,7 @@ fn of_runs(
             let earlier = earlier(manifest, [&folders[0][0], &folders[1][0]], [first, second]);
             let correction = correction(&first.run, &second.run);
             let both = [first, second].map(|saved| saved.run.cases(manifest));
-            Comparison::of(Design::TwoRuns, sides, both, margin, correction, &earlier)
+            Comparison::new(Design::TwoRuns, sides, both, margin, correction, &earlier)
         }
         groups => {
             // A disturbed run is no sample of its side.
@@ -69,7 +69,7 @@ fn of_runs(
                 let fit = runs.filter(|(_, state)| state.is_fit);
                 over_runs(fit.map(|(saved, _)| saved.run.cases(manifest)))
             });
-            Comparison::of(Design::Groups, sides, both, margin, None, &[])
+            Comparison::new(Design::Groups, sides, both, margin, None, &[])
         }
     };
     let mut runs = groups.iter().flatten().map(|saved| &saved.run);

@@ -85,7 +85,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     };
     let sides = [side(&baseline, 0), side(&candidate, 1)];
     let margin = flags.margin / 100.0;
-    let mut comparison = Comparison::of(Design::SideBySide, sides, rows, margin, None, &[]);
+    let mut comparison = Comparison::new(Design::SideBySide, sides, rows, margin, None, &[]);
     comparison.seconds = Some(seconds);
     comparison.not_compared.splice(..0, skipped.into_iter().map(not_compared));
     print(&comparison, flags)?;
@@ -141,7 +141,7 @@ impl<'a> Variant<'a> {
         let state = if other_cpus {
             State::on_its_cpus(&series.run, rounds)
         } else {
-            State::of(&series.run, rounds)
+            State::of_run(&series.run, rounds)
         };
         // The manifest's programs were built in its workspace.
         let workspace = self.build.is_none().then_some(&series.run.environment);
