@@ -221,11 +221,11 @@ pub struct CpuTime {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuUse {
-    /// Those that some thread might use before.
+    /// The CPUs that some thread might use before.
     pub allowed_before: Vec<usize>,
-    /// Those that some thread might use after.
+    /// The CPUs that some thread might use after.
     pub allowed_after: Vec<usize>,
-    /// Those on which a thread was when one of the two readings was made.
+    /// The CPUs on which a thread was when one of the two readings was made.
     pub ran_on: Vec<usize>,
     /// Policies of the threads, with their nice values or priorities, such as `other nice 0`.
     pub policies: Vec<String>,

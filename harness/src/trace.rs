@@ -109,11 +109,11 @@ pub struct Switch {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// It took the CPU.
+    /// The thread took the CPU.
     In,
-    /// It left, because it waits.
+    /// The thread left, because it waits.
     Out,
-    /// It left, but could have gone on.
+    /// The thread left, but could have gone on.
     Preempted,
 }
 
