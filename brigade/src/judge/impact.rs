@@ -86,8 +86,8 @@ pub enum Matters {
     Idle,
     /// Switching takes less than a twentieth of the program's time.
     No,
-    /// The counters do not show which switches the program made, or the run of the costs was
-    /// disturbed.
+    /// The counters do not show which switches the program made, so that the range is wide, or the
+    /// run of the costs was disturbed.
     Undecided,
     /// Switching takes more of the program's time.
     Yes,
@@ -146,14 +146,15 @@ impl Impact {
         let low = share(|[cheapest, _]| cheapest);
         let high = share(|[_, dearest]| dearest);
         let Interval { low, high } = interval([low, high]);
-        // The middle of a narrow range decides.
+        // The middle of a narrow range decides; a wide one only if all of it is little.
+        let is_narrow = high <= WIDEST * low;
         let middle = (low * high).sqrt();
-        let [least, most] = if high > WIDEST * low { [low, high] } else { [middle; 2] };
+        let most = if is_narrow { middle } else { high };
         let matters = if used.cpu_ns == 0 {
             Matters::Idle
         } else if !prices.state.is_fit {
             Matters::Undecided
-        } else if least >= MATTERS {
+        } else if is_narrow && middle >= MATTERS {
             Matters::Yes
         } else if most < MATTERS && !used.at_least {
             Matters::No
@@ -274,7 +275,8 @@ mod tests {
             // Others may have made them, or nothing is known.
             (10_000, SECOND / 2, (all, all, 1e6), Matters::Undecided, [0.01, 0.3]),
             (10_000, SECOND / 2, (None, None, 0.0), Matters::Undecided, [0.01, 0.3]),
-            (100_000, SECOND / 2, (None, None, 0.0), Matters::Yes, [0.1, 1.0]),
+            // Much, or all of its time.
+            (100_000, SECOND / 2, (None, None, 0.0), Matters::Undecided, [0.1, 1.0]),
             (100, SECOND / 2, (None, None, 0.0), Matters::No, [1e-4, 3e-3]),
             (0, SECOND / 2, (none, none, 0.0), Matters::No, [0.0, 0.0]),
             (0, 0, (none, none, 0.0), Matters::Idle, [0.0, 0.0]),

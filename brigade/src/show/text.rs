@@ -2,42 +2,16 @@
 
 use harness::flags::description;
 
-use super::page::{self, Block, NO_BREAK_SPACE};
+use super::page::{self, Block, NO_BREAK_SPACE, unbroken};
 use super::quantity::{self, brief, duration, small_share};
-use super::verdict::{Verdict, of_state};
+use super::verdict::{no_answer, of_state};
 use crate::judge::impact::{Impact, Matters, Prices, SwitchKind, Used};
 use crate::judge::row::Quantity;
 use crate::judge::statistics::Interval;
 
 /// How much switches cost a program, in sentences.
 pub fn impact(impact: &Impact) -> String {
-    let Impact { used, prices: Prices { run, state, costs }, kinds, share, matters } = impact;
-    let Verdict { word, text, .. } = of_state(state);
-    let range = |share: &Interval| match [share.low, share.high].map(small_share) {
-        [low, high] if low == high => high,
-        _ if share.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
-        [low, high] => format!("{low} to {high}"),
-    };
-    let takes = format!("its switches take {} of its time.", range(share));
-    let answer = match matters {
-        Matters::Idle => "No answer: it did nothing.".to_owned(),
-        Matters::No => format!("No: {takes}"),
-        Matters::Yes => format!("Yes: {takes}"),
-        Matters::Undecided if !state.is_fit => format!(
-            "Undecided: {takes} The run that shows what a switch costs was disturbed: repeat it on a \
-             quiet machine."
-        ),
-        Matters::Undecided => format!(
-            "Undecided: {takes} The CPUs' counters do not show where its switches went. Stop other \
-             programs, or trace it: perf sched record -- COMMAND, then perf sched timehist."
-        ),
-    };
-    let leaves = kinds[&SwitchKind::OtherCpu].low + kinds[&SwitchKind::Asleep].low;
-    let advice = if *matters == Matters::Yes && leaves > 0.5 {
-        " If its threads take turns, keep them on one CPU: taskset -c 0 COMMAND."
-    } else {
-        ""
-    };
+    let Impact { used, prices: Prices { run, state, costs }, kinds, .. } = impact;
     // The most expensive first.
     let shares = kinds.iter().rev().filter(|(_, share)| share.high >= 0.001);
     let share = |(kind, share): (&SwitchKind, &Interval)| {
@@ -45,11 +19,68 @@ pub fn impact(impact: &Impact) -> String {
         format!("{} of its switches {}: {cost} each", range(share), description(kind))
     };
     page::text(&[
-        Block::Paragraph(answer + advice),
+        Block::Paragraph(answer(impact)),
         Block::Paragraph(activity(used)),
         Block::Items(shares.map(share).collect()),
-        Block::Paragraph(format!("The costs are from {run}. {word}: {text}")),
+        Block::Paragraph(format!("The costs are from {run}. {}", of_state(state).line())),
     ])
+}
+
+/// Whether switches matter to a program, and what to do; or why nobody can tell, and what would.
+fn answer(Impact { used, prices, kinds, share, matters }: &Impact) -> String {
+    let state = &prices.state;
+    match matters {
+        Matters::Idle => "NO ANSWER: it did nothing.".to_owned(),
+        Matters::No => format!("NO: its switches take {} of its time.", range(share)),
+        Matters::Yes => {
+            let middle = small_share((share.low * share.high).sqrt());
+            let leaves = kinds[&SwitchKind::OtherCpu].low + kinds[&SwitchKind::Asleep].low;
+            let advice = if leaves > 0.5 {
+                let command = unbroken("taskset -c 0 COMMAND");
+                format!(" If its threads take turns, keep them on one CPU: {command}")
+            } else {
+                String::new()
+            };
+            format!("YES: its switches take {middle} of its time ({}).{advice}", range(share))
+        }
+        Matters::Undecided if !state.is_fit => format!(
+            "CANNOT TELL: {}. The run that shows what a switch costs was {}",
+            range(share),
+            no_answer(state, "brigade run").line()
+        ),
+        Matters::Undecided => format!(
+            "CANNOT TELL: {}, {}. A trace shows where they go: {}, then {}",
+            range(share),
+            why_unknown(used),
+            unbroken("perf sched record -- COMMAND"),
+            unbroken("perf sched timehist")
+        ),
+    }
+}
+
+/// Why the range of the share is wide.
+fn why_unknown(used: &Used) -> &'static str {
+    if used.idle_entries.is_none() {
+        "since this kernel does not count how many switches wake a sleeping CPU"
+    } else if used.at_least {
+        "since threads or processes ended whose switches were not counted"
+    } else {
+        "since other programs switched as well, and the CPUs' counters do not tell them apart"
+    }
+}
+
+/// A percentage with as many digits as those of small shares.
+fn rounded(percent: f64) -> f64 {
+    if percent >= 9.95 { percent.round() } else { (percent * 10.0).round() / 10.0 }
+}
+
+/// A range of shares, such as `4 to 12 %`.
+fn range(share: &Interval) -> String {
+    match [share.low, share.high].map(small_share) {
+        [low, high] if low == high => high,
+        _ if share.high < 0.001 => format!("less than 0.1{NO_BREAK_SPACE}%"),
+        [_, high] => format!("{} to {high}", brief(rounded(100.0 * share.low))),
+    }
 }
 
 /// The program's activity.
@@ -68,4 +99,51 @@ fn activity(used: &Used) -> String {
         "In {wall} {who} used {cpu} of CPU time and made {at_least}{switches} switches per second, with \
          at most {threads} at once."
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::judge::impact::SwitchCost;
+    use crate::judge::state::State;
+
+    #[test]
+    fn the_first_words_answer_and_a_wide_range_says_what_would() {
+        let interval = |low, high| Interval { low, high };
+        let cost = SwitchCost {
+            case: "a".to_owned(),
+            cpu_ns: 1.0,
+            wall_ns: interval(1.0, 2.0),
+            idle_entries: 0.0,
+            interrupts: 0.0,
+        };
+        let kinds = [SwitchKind::SameCpu, SwitchKind::OtherCpu, SwitchKind::Asleep];
+        for (matters, is_fit, first, more) in [
+            (Matters::No, true, "NO: its switches take 0.2 to 0.8 %", ""),
+            (Matters::Yes, true, "YES: its switches take 0.4 % of its time (0.2", "taskset -c 0"),
+            (
+                Matters::Undecided,
+                true,
+                "CANNOT TELL: 0.2 to 0.8 %, since this",
+                "perf sched record",
+            ),
+            (Matters::Undecided, false, "CANNOT TELL: 0.2 to 0.8 %. The run", "brigade run"),
+            (Matters::Idle, true, "NO ANSWER: ", ""),
+        ] {
+            let state = State { is_fit, ..State::default() };
+            let costs = kinds.map(|kind| (kind, cost.clone())).into();
+            let shown = impact(&Impact {
+                used: Used { wall_ns: 1, ..Used::default() },
+                prices: Prices { run: "run".to_owned(), state, costs },
+                kinds: BTreeMap::from(kinds.map(|kind| (kind, interval(0.3, 0.4)))),
+                share: interval(0.002, 0.008),
+                matters,
+            });
+            assert!(shown.starts_with(first), "{shown}");
+            let answer: String = shown.lines().take(4).collect::<Vec<_>>().join(" ");
+            assert!(answer.contains(more), "{shown}");
+        }
+    }
 }

@@ -242,7 +242,7 @@ fn the_children_of_a_watched_process_are_counted() {
     let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.1"]);
     idle.kill().unwrap();
     idle.wait().unwrap();
-    assert!(ended.code == Some(0) && ended.stdout.starts_with("No answer: "), "{ended:?}");
+    assert!(ended.code == Some(0) && ended.stdout.starts_with("NO ANSWER: "), "{ended:?}");
 }
 
 #[test]
