@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use harness::trace::Stop;
 use serde_json::{Value, json};
 
-use super::page::{Block, Table, left, right};
+use super::page::{Block, Table, left, right, unbroken};
 use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
 use super::svg::{END, MIDDLE, START, cut, file, line, placed, rectangle, text};
@@ -67,6 +67,44 @@ fn brief_name(blame: &Blame, tid: u32) -> String {
     }
 }
 
+/// A part as the end of a sentence about a hop.
+fn clause(part: Part) -> &'static str {
+    match part {
+        Part::Sending => "is the sender's call, until it leaves the CPU",
+        Part::SendingToIdle => "is the sender's call while the receiver's CPU sleeps",
+        Part::Switching => "is the CPU's switch from one thread to the next",
+        Part::Asleep => "is waiting for a sleeping CPU to wake up",
+        Part::Queued => "is waiting behind another task",
+        Part::Preempted => "is waiting after a preemption",
+        Part::Waiting => "is the sender's waiting in its call",
+        Part::Unknown => "has an unknown cause",
+        Part::Receiving => "is the receiver's time on its CPU, until its call returns",
+        Part::Running => "is one thread's own code, without a switch",
+    }
+}
+
+/// What a hop spends most of its time on, and what tracing it costs; or that there is nothing to see.
+fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
+    let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
+    let traced_ns = blame.mean_ns();
+    if largest.part == Part::Running && largest.share >= ALL {
+        let hop = duration(plain_ns.unwrap_or(traced_ns));
+        let command = unbroken(&format!("perf record -g -- brigade {case}"));
+        return Some(format!(
+            "No switch to see: {hop} a hop, all of it in one thread's own code. perf shows which: \
+             {command}"
+        ));
+    }
+    let cost = plain_ns.map_or(String::new(), |plain_ns| {
+        let [plain, traced] = [plain_ns, traced_ns].map(duration);
+        format!(" Tracing makes a hop take {traced} instead of {plain}.")
+    });
+    Some(format!("{} of a hop {}.{cost}", percent(largest.share), clause(largest.part)))
+}
+
+/// A part with this share of the time is all of it.
+const ALL: f64 = 0.995;
+
 /// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
 /// not trace.
 pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
@@ -78,10 +116,6 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
     let crossing = percent(crossing as f64 / count as f64);
     let switches: u64 = trace.batches.iter().map(|batch| batch.counted).sum();
     let each = three_digits(switches as f64 / count as f64);
-    let cost = plain_ns.map_or(String::new(), |plain_ns| {
-        let [plain, traced] = [plain_ns, blame.mean_ns()].map(duration);
-        format!(", on average {traced}, and {plain} without tracing")
-    });
     let sees = if trace.whole_machine {
         ""
     } else {
@@ -97,12 +131,10 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
     let mut worst = hops;
     worst.sort_by_key(|hop| Reverse(hop.ns()));
     worst.truncate(WORST);
-    let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share));
-    let answer =
-        largest.map(|part| format!("{} of a hop: {}.", percent(part.share), words(part.part)[0]));
     let facts = format!(
-        "A hop takes {p50} (p99 {p99}){cost}. {crossing} go to another CPU. The kernel counted \
-         {switches} switches, {each} per hop; each was recorded.{sees}"
+        "Traced, half of the hops take less than {p50}, one in a hundred more than {p99}. \
+         {crossing} go to another CPU. The kernel counted {switches} switches, {each} per hop; each \
+         was recorded.{sees}"
     );
     let laps = blame.laps.len();
     let evidence = [
@@ -112,7 +144,8 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
         Block::Heading(2, "The worst hops".to_owned()),
         Block::Items(worst.into_iter().map(|hop| reason(blame, hop)).collect()),
     ];
-    answer.map(Block::Paragraph).into_iter().chain(evidence).collect()
+    let answer = answer(case, blame, plain_ns).map(Block::Paragraph);
+    answer.into_iter().chain(evidence).collect()
 }
 
 /// A hop with its cause.

@@ -183,6 +183,24 @@ fn as_both_users(arguments: &[&str], is_fine: impl Fn(&Ended, &Path) -> bool) {
     }
 }
 
+#[test]
+fn of_tasks_in_one_thread_there_is_no_switch_to_see() {
+    let stop =
+        |task: u32| Stop { task: Some(task), tid: 1, cpu: 0, at_ns: 1000 + 100 * u64::from(task) };
+    let batch = Batch {
+        begun_ns: 0,
+        ended_ns: 1_000_000,
+        counted: 0,
+        laps: vec![vec![stop(0), stop(1), stop(2)]],
+        switches: Vec::new(),
+    };
+    let trace = Trace { batches: vec![batch], ..trace() };
+    let page = tracing(&trace).ends(&["trace", "a"]).stdout;
+    // As long as in a process that does not trace.
+    assert!(page.starts_with("No switch to see: 75.0 ns a hop"), "{page}");
+    assert!(page.contains("perf record -g -- brigade a\n"), "{page}");
+}
+
 /// In a trace of this machine the parts of every lap add up to it, for root and for an ordinary
 /// user. A machine that stops the program for long loses records, which is refused.
 #[test]
