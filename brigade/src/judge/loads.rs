@@ -1,53 +1,80 @@
-//! A table of figures by load, such as those of locks by the number of tasks, and the line to choose.
+//! A table with a line for each thing and a column for each load, such as locks by the number of tasks
+//! or kinds of tasks by what is done with one, and what it answers.
 
 use serde::{Deserialize, Serialize};
 
 use super::row::{Quantity, Row, named, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
-use crate::manifest::{Group, LineSpec, Manifest};
+use crate::manifest::{AnswerSpec, Group, LineSpec, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
 const MATTERS: f64 = 1.2;
 
+/// A line is unfair if a task waits so many times as long for its turn as it would if all took turns.
+const UNFAIR: f64 = 3.0;
+
+/// An unfair line whose figure is at most so many times that of the usual one looks cheap.
+const LOOKS_CHEAP: f64 = 2.0;
+
+/// The measurement of the time from one turn of a task to its next.
+const TURN: &str = "turn";
+/// The measurement of CPU time.
+const CPU: &str = "cpu";
+
 /// Figures by load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loads {
+    /// What a line is; empty if its figure is that of one operation.
+    pub heading: String,
     /// What one operation is.
     pub operation: String,
     /// The loads.
     pub loads: Vec<String>,
+    /// The unit of the figures under each load.
+    pub units: Vec<Quantity>,
+    /// Whether the 99th percentiles of single operations are what matters, not the figures.
+    pub tails: bool,
     /// The lines, in the order of their letters.
     pub lines: Vec<LoadLine>,
-    /// Which line to choose; `null` without the first one.
-    pub advice: Option<LoadAdvice>,
+    /// What the table answers; `null` if the run lacks what that needs.
+    pub answer: Option<LoadAnswer>,
 }
 
 /// One thing under each load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadLine {
     /// Its letter, the same in every run.
     pub letter: char,
     /// Its name.
     pub label: String,
-    /// Its case under each load.
+    /// Its case under each load; empty if it has none.
     pub cases: Vec<String>,
     /// Its figure under each load; `null` if not measured.
     pub figures: Vec<Option<Estimate>>,
     /// The figure over the lowest under that load: the median over common rounds of the quotient.
     pub factors: Vec<Option<Estimate>>,
+    /// The 99th percentile of single operations, in nanoseconds; `null` of too few.
+    pub p99_ns: Vec<Option<f64>>,
+    /// The time from one turn of a task to its next, in nanoseconds; `null` if not measured.
+    pub turn_ns: Vec<Option<f64>>,
     /// CPU time of an operation under each load, in nanoseconds; empty unless it answers the
     /// question, too.
     pub cpu_ns: Vec<Option<f64>>,
 }
 
-/// The rows of one thing under one load: of its figure, and of its CPU time if that answers the
-/// question, too.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sides<'a> {
-    time: Option<&'a Row>,
-    cpu: Option<&'a Row>,
+/// What a table answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadAnswer {
+    /// Which line to choose.
+    Choose(LoadAdvice),
+    /// Which line has the lowest figure under the first load.
+    Fastest(Fastest),
+    /// How late others are under the last load because of the first line.
+    Late(Late),
 }
 
 /// The line to choose.
@@ -56,7 +83,7 @@ struct Sides<'a> {
 pub struct LoadAdvice {
     /// The line that most have.
     pub usual: String,
-    /// The line that is clearly cheaper than it under a load; `null` if none is.
+    /// The line that is as fair and clearly cheaper than it under a load; `null` if none is.
     pub better: Option<String>,
     /// The load under which the better line is cheaper; empty without one.
     pub load: String,
@@ -64,51 +91,162 @@ pub struct LoadAdvice {
     pub ratio: Option<Estimate>,
     /// Whether the usual line is clearly cheaper than that one under another load.
     pub depends: bool,
+    /// Whether it is known how fair the usual line is.
+    pub is_fair: bool,
+    /// Lines that look cheap under the last load, with which a task waits long for its turn.
+    pub unfair: Vec<Unfair>,
+}
+
+/// A line that is cheap on average, with which some tasks wait long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Unfair {
+    /// The line.
+    pub label: String,
+    /// The load.
+    pub load: String,
+    /// The time from one turn of a task to its next, in nanoseconds.
+    pub turn_ns: f64,
+}
+
+/// The line with the lowest figure, and how many times as much others take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Fastest {
+    /// The sentence, with `{}` for the line.
+    pub text: String,
+    /// The line.
+    pub label: String,
+    /// Its figure.
+    pub figure: Estimate,
+    /// The other lines, the lowest first, each with its ratio.
+    pub others: Vec<(String, Estimate)>,
+}
+
+/// How late others are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Late {
+    /// The sentence, with `{}` for the first line, the load, and how late others are with that line.
+    pub text: String,
+    /// The load.
+    pub load: String,
+    /// The lines, each with the 99th percentile of how late others are, in nanoseconds.
+    pub lines: Vec<(String, f64)>,
+}
+
+/// A line and its rows: one for each load that was measured.
+struct Line<'a> {
+    spec: &'a LineSpec,
+    letter: char,
+    cases: Vec<String>,
+    rows: Vec<Option<&'a Row>>,
+    /// Its CPU time under each load, if that answers the question, too.
+    cpu: Vec<Option<&'a Row>>,
+    turns: Vec<Option<f64>>,
+}
+
+impl Line<'_> {
+    fn figure(&self, load: usize) -> Option<f64> {
+        Some((*self.rows.get(load)?)?.figure?.value)
+    }
+
+    /// How many times as long it takes as another line under a load, if it is a time.
+    fn time_over(&self, other: &Self, load: usize) -> Option<Estimate> {
+        let row = (*self.rows.get(load)?)?;
+        let other = (*other.rows.get(load)?)?;
+        (row.unit == Quantity::Nanoseconds).then(|| over(row, other))?
+    }
+
+    /// Whether it takes clearly more CPU time than another line under any load.
+    fn takes_more_cpu(&self, other: &Self) -> bool {
+        let mut pairs = self.cpu.iter().zip(&other.cpu);
+        pairs.any(|(own, other)| {
+            let ratio = own.zip(*other).and_then(|(own, other)| over(own, other));
+            ratio.is_some_and(|ratio| matters(&ratio))
+        })
+    }
+
+    /// How many times as long a task waits for its turn as if all took turns; `None` if not measured.
+    fn unfairness(&self, load: usize) -> Option<f64> {
+        let row = (*self.rows.get(load)?)?;
+        let tasks = row.parameters.get("tasks")?.as_f64()?;
+        Some((*self.turns.get(load)?)? / (row.figure?.value * tasks))
+    }
+
+    /// Whether a task waits far too long for its turn under any load.
+    fn is_unfair(&self) -> bool {
+        let all = (0..self.rows.len()).filter_map(|load| self.unfairness(load));
+        all.fold(0.0, f64::max) > UNFAIR
+    }
 }
 
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
-    pub fn of<'a>(manifest: &Manifest, group: &Group, all: &[&'a [Row]]) -> Option<Self> {
-        let rows_of_line = |line: &LineSpec| -> Vec<(String, Option<&Row>)> {
-            let cases = manifest.cases_of(&line.case).unwrap_or_default().into_iter();
-            cases.map(|case| (case.name.clone(), row_of(all, &case.name))).collect()
-        };
-        let rows: Vec<_> = group.lines.iter().map(rows_of_line).collect();
+    pub fn of<'a>(manifest: &Manifest, group: &'a Group, rows: &[&'a [Row]]) -> Option<Self> {
+        let lines = group.lines.iter().zip('A'..).map(|(spec, letter)| {
+            let cases: Vec<String> = manifest
+                .cases_of_line(spec)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|case| case.map_or(String::new(), |case| case.name.clone()))
+                .collect();
+            let of_cases = cases.iter().map(|case| row_of(rows, case)).collect();
+            let cpu = cases.iter().map(|case| named(rows, case, Some(CPU)).filter(|_| group.cpu));
+            let cpu = cpu.collect();
+            let turn = |case: &String| Some(named(rows, case, Some(TURN))?.figure?.value);
+            let turns = cases.iter().map(turn).collect();
+            Line { spec, letter, cases, rows: of_cases, cpu, turns }
+        });
+        let lines: Vec<Line> = lines.collect();
         let lowest: Vec<Option<&Row>> =
-            (0..group.loads.len()).map(|at| lowest(&rows, at)).collect();
-        let lines =
-            group.lines.iter().zip('A'..).zip(&rows).filter_map(|((line, letter), rows)| {
-                let (cases, rows): (Vec<String>, Vec<Option<&Row>>) = rows.iter().cloned().unzip();
-                let label = line.text.clone();
-                let figures: Vec<_> =
-                    rows.iter().map(|row| row.and_then(|row| row.figure)).collect();
-                let factors =
-                    rows.iter().zip(&lowest).map(|(row, lowest)| over((*row)?, (*lowest)?));
-                let factors = factors.collect();
-                let is_measured = figures.iter().any(Option::is_some);
-                let cpu_ns = rows.iter().filter(|_| group.cpu).map(|row| (*row)?.cpu_ns).collect();
-                is_measured.then_some(LoadLine { letter, label, cases, figures, factors, cpu_ns })
-            });
-        let lines: Vec<LoadLine> = lines.collect();
-        let choices = group.lines.iter().zip(&rows).filter(|(line, _)| line.choice);
-        let sides = |(case, time): &(String, Option<&'a Row>)| {
-            let cpu = named(all, case, Some("cpu")).filter(|_| group.cpu);
-            Sides { time: *time, cpu }
-        };
-        let choices: Vec<_> = choices
-            .map(|(line, rows)| (line.text.clone(), rows.iter().map(sides).collect()))
+            (0..group.loads.len()).map(|load| lowest(&lines, load)).collect();
+        let is_measured =
+            |line: &&Line| line.rows.iter().any(|row| row.is_some_and(|row| row.figure.is_some()));
+        let shown: Vec<LoadLine> = lines
+            .iter()
+            .filter(is_measured)
+            .map(|line| load_line(line, &lowest, group.cpu))
             .collect();
-        let advice = advice(&group.loads, &choices);
-        let mut measured = rows.iter().flatten().filter_map(|(_, row)| *row);
-        let operation = measured.next().map_or(String::new(), |row| row.operation.clone());
-        let loads = group.loads.clone();
-        (!lines.is_empty()).then_some(Self { operation, loads, lines, advice })
+        let choices: Vec<&Line> = lines.iter().filter(|line| line.spec.choice).collect();
+        let answer = match &group.answer {
+            AnswerSpec::Choose => advice(&group.loads, &choices, &lines).map(LoadAnswer::Choose),
+            AnswerSpec::Fastest(text) => fastest(text, &choices).map(LoadAnswer::Fastest),
+            AnswerSpec::Late(text) => late(text, &group.loads, &choices).map(LoadAnswer::Late),
+        };
+        let unit = |row: &Option<&Row>| row.map_or(Quantity::Nanoseconds, |row| row.unit);
+        let operation = lines.iter().flat_map(|line| &line.rows).flatten().next();
+        let operation = operation.map(|row| row.operation.clone());
+        (!shown.is_empty()).then(|| Self {
+            heading: group.heading.clone(),
+            operation: operation.unwrap_or_default(),
+            loads: group.loads.clone(),
+            units: lowest.iter().map(unit).collect(),
+            tails: group.tails,
+            lines: shown,
+            answer,
+        })
+    }
+}
+
+fn load_line(line: &Line, lowest: &[Option<&Row>], has_cpu: bool) -> LoadLine {
+    let cpu_ns = |row: &Option<&Row>| row.and_then(|row| row.cpu_ns);
+    let factors = line.rows.iter().zip(lowest).map(|(row, lowest)| over((*row)?, (*lowest)?));
+    LoadLine {
+        letter: line.letter,
+        label: line.spec.text.clone(),
+        cases: line.cases.clone(),
+        figures: line.rows.iter().map(|row| row.and_then(|row| row.figure)).collect(),
+        factors: factors.collect(),
+        p99_ns: line.rows.iter().map(|row| row.and_then(|row| row.percentiles.p99)).collect(),
+        turn_ns: line.turns.clone(),
+        cpu_ns: line.rows.iter().filter(|_| has_cpu).map(cpu_ns).collect(),
     }
 }
 
 /// The row with the lowest figure under a load.
-fn lowest<'a>(lines: &[Vec<(String, Option<&'a Row>)>], load: usize) -> Option<&'a Row> {
-    let rows = lines.iter().filter_map(|rows| rows.get(load)?.1);
+fn lowest<'a>(lines: &[Line<'a>], load: usize) -> Option<&'a Row> {
+    let rows = lines.iter().filter_map(|line| *line.rows.get(load)?);
     rows.min_by(|one, other| one.value().total_cmp(&other.value()))
 }
 
@@ -125,71 +263,114 @@ fn matters(ratio: &Estimate) -> bool {
     nearer_end(ratio) >= MATTERS
 }
 
-impl Sides<'_> {
-    /// How many times as long it takes as the other one, if it is a time.
-    fn time_over(&self, other: &Self) -> Option<Estimate> {
-        over(self.time.filter(|row| row.unit == Quantity::Nanoseconds)?, other.time?)
+/// Compares the first choice with the others under each load. One that is unfair, or takes clearly more
+/// CPU time, is not cheaper.
+fn advice(loads: &[String], choices: &[&Line], lines: &[Line]) -> Option<LoadAdvice> {
+    let (usual, others) = choices.split_first()?;
+    usual.rows.iter().flatten().next()?.figure?;
+    let mut best: Option<(&Line, &String, Estimate)> = None;
+    for other in others.iter().filter(|other| !other.is_unfair() && !other.takes_more_cpu(usual)) {
+        for (at, load) in loads.iter().enumerate() {
+            let Some(ratio) = usual.time_over(other, at).filter(matters) else { continue };
+            if best.as_ref().is_none_or(|(.., known)| nearer_end(&ratio) >= nearer_end(known)) {
+                best = Some((other, load, ratio));
+            }
+        }
     }
-
-    /// Whether it takes clearly more CPU time than the other one.
-    fn takes_more_cpu(&self, other: &Self) -> bool {
-        let ratio = self.cpu.zip(other.cpu).and_then(|(row, other)| over(row, other));
-        ratio.is_some_and(|ratio| matters(&ratio))
-    }
+    let depends = best.as_ref().is_some_and(|(other, ..)| {
+        let mut back = (0..loads.len()).filter_map(|at| other.time_over(usual, at));
+        back.any(|ratio| matters(&ratio))
+    });
+    Some(LoadAdvice {
+        usual: usual.spec.text.clone(),
+        better: best.as_ref().map(|(other, ..)| other.spec.text.clone()),
+        load: best.as_ref().map_or(String::new(), |(_, load, _)| (*load).clone()),
+        ratio: best.map(|(.., ratio)| ratio),
+        depends,
+        is_fair: usual.turns.iter().any(Option::is_some),
+        unfair: unfair(loads, usual, lines),
+    })
 }
 
-/// Compares the first choice with the others under each load. One that takes clearly more CPU time is
-/// not cheaper.
-fn advice(loads: &[String], choices: &[(String, Vec<Sides>)]) -> Option<LoadAdvice> {
-    let ((usual, rows), others) = choices.split_first()?;
-    rows.iter().find_map(|sides| sides.time)?.figure?;
-    let others = others.iter().filter(|(_, other)| {
-        let mut loads = other.iter().zip(rows);
-        !loads.any(|(sides, usual)| sides.takes_more_cpu(usual))
-    });
-    let cheaper = others.flat_map(|(name, other)| {
-        let under = loads.iter().zip(rows.iter().zip(other));
-        under.filter_map(move |(load, (sides, than))| {
-            Some((name, other, load, sides.time_over(than).filter(matters)?))
+/// Lines that look cheap under the last load, but with which a task waits long for its turn.
+fn unfair(loads: &[String], usual: &Line, lines: &[Line]) -> Vec<Unfair> {
+    let Some(last) = loads.len().checked_sub(1) else { return Vec::new() };
+    let Some(usual_ns) = usual.figure(last) else { return Vec::new() };
+    let unfair = |line: &Line| {
+        let is_unfair = line.unfairness(last)? > UNFAIR;
+        let looks_cheap = line.figure(last)? <= LOOKS_CHEAP * usual_ns;
+        (is_unfair && looks_cheap).then_some(Unfair {
+            label: line.spec.text.clone(),
+            load: loads[last].clone(),
+            turn_ns: line.turns[last]?,
         })
-    });
-    let best = cheaper.max_by(|one, other| nearer_end(&one.3).total_cmp(&nearer_end(&other.3)));
-    let usual = usual.clone();
-    let Some((better, other, load, ratio)) = best else {
-        let (better, load, ratio, depends) = (None, String::new(), None, false);
-        return Some(LoadAdvice { usual, better, load, ratio, depends });
     };
-    let mut back = rows.iter().zip(other).filter_map(|(sides, than)| than.time_over(sides));
-    let depends = back.any(|ratio| matters(&ratio));
-    let (better, load, ratio) = (Some(better.clone()), load.clone(), Some(ratio));
-    Some(LoadAdvice { usual, better, load, ratio, depends })
+    lines.iter().filter_map(unfair).collect()
+}
+
+/// The choice with the lowest figure under the first load, and the ratios of the others.
+fn fastest(text: &str, choices: &[&Line]) -> Option<Fastest> {
+    let mut measured: Vec<(&str, &Row)> = Vec::new();
+    for line in choices {
+        if let Some(row) = line.rows.first().copied().flatten().filter(|row| row.figure.is_some()) {
+            measured.push((&line.spec.text, row));
+        }
+    }
+    measured.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    let ((label, first), others) = measured.split_first()?;
+    let others: Vec<(String, Estimate)> = others
+        .iter()
+        .filter_map(|(label, row)| Some(((*label).to_owned(), over(row, first)?)))
+        .collect();
+    (!others.is_empty()).then_some(Fastest {
+        text: text.to_owned(),
+        label: (*label).to_owned(),
+        figure: first.figure?,
+        others,
+    })
+}
+
+/// How late others are under the last load, by choice.
+fn late(text: &str, loads: &[String], choices: &[&Line]) -> Option<Late> {
+    let last = loads.len().checked_sub(1)?;
+    let mut lines = Vec::new();
+    for line in choices {
+        let row = line.rows.get(last).copied().flatten();
+        if let Some(p99_ns) = row.and_then(|row| row.percentiles.p99) {
+            lines.push((line.spec.text.clone(), p99_ns));
+        }
+    }
+    // The sentence is about the first choice.
+    let is_first = lines.first().is_some_and(|(label, _)| *label == choices[0].spec.text);
+    is_first.then(|| Late { text: text.to_owned(), load: loads[last].clone(), lines })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::Percentiles;
     use super::*;
 
     /// A row of this many nanoseconds in 20 rounds, give or take a hundredth.
     fn row(ns: f64) -> Row {
         let figures = (1..=20).map(|round| ns * (1.0 + 0.01 * f64::from(round % 3)));
-        Row { figure: Estimate::of(&[ns]), ..Row::of_figures(figures) }
+        let parameters = [("tasks".to_owned(), 8.into())].into();
+        Row { figure: Estimate::of(&[ns]), parameters, ..Row::of_figures(figures) }
     }
 
-    #[test]
-    fn another_is_advised_only_where_it_is_clearly_cheaper() {
-        let loads = ["1 task", "8 tasks"].map(str::to_owned);
-        for (other, better, load, depends) in [
-            ([100.0, 100.0], None, "", false),
-            ([90.0, 95.0], None, "", false),
-            ([105.0, 50.0], Some("other"), "8 tasks", false),
-            ([200.0, 50.0], Some("other"), "8 tasks", true),
-        ] {
-            let [usual, other] = [[100.0, 100.0], other].map(|times| times.map(row));
-            let found = advised(&loads, [&usual, &other], None);
-            assert_eq!(
-                (found.better.as_deref(), &*found.load, found.depends),
-                (better, load, depends)
-            );
+    fn spec(text: &str) -> LineSpec {
+        LineSpec { text: text.to_owned(), case: String::new(), choice: true }
+    }
+
+    /// A line with these rows, with which a task waits so many times as long as its rows take.
+    fn line<'a>(spec: &'a LineSpec, rows: &'a [Row], turns: f64) -> Line<'a> {
+        let turn = |row: &Row| Some(row.figure?.value * turns);
+        Line {
+            spec,
+            letter: 'A',
+            cases: vec![String::new(); rows.len()],
+            rows: rows.iter().map(Some).collect(),
+            cpu: Vec::new(),
+            turns: rows.iter().map(turn).collect(),
         }
     }
 
@@ -197,24 +378,74 @@ mod tests {
     #[test]
     fn one_that_takes_more_cpu_time_is_not_cheaper() {
         let loads = ["1→1", "4→1"].map(str::to_owned);
-        let [usual, other] = [[100.0, 100.0], [90.0, 50.0]].map(|times| times.map(row));
+        let specs = ["usual", "other"].map(spec);
+        let times = [[100.0, 100.0], [90.0, 50.0]].map(|times| times.map(row));
         for (cpu, better) in [([200.0, 210.0], Some("other")), ([200.0, 500.0], None)] {
-            let [of_usual, of_other] = [[200.0, 200.0], cpu].map(|times| times.map(row));
-            let found = advised(&loads, [&usual, &other], Some([&of_usual, &of_other]));
+            let cpu = [[200.0, 200.0], cpu].map(|times| times.map(row));
+            let lines = [0, 1].map(|at| Line {
+                cpu: cpu[at].iter().map(Some).collect(),
+                ..line(&specs[at], &times[at], 8.0)
+            });
+            let choices: Vec<&Line> = lines.iter().collect();
+            let found = advice(&loads, &choices, &lines).unwrap();
             assert_eq!(found.better.as_deref(), better, "{cpu:?}");
         }
     }
 
-    /// The advice on two lines with these times and CPU times.
-    fn advised(loads: &[String], times: [&[Row; 2]; 2], cpu: Option<[&[Row; 2]; 2]>) -> LoadAdvice {
-        let sides = |line: usize| {
-            let side = |load: usize| Sides {
-                time: Some(&times[line][load]),
-                cpu: cpu.map(|of| &of[line][load]),
-            };
-            vec![side(0), side(1)]
+    #[test]
+    fn another_is_advised_only_where_it_is_clearly_cheaper_and_as_fair() {
+        let loads = ["1 task", "8 tasks"].map(str::to_owned);
+        let [usual, other] = ["usual", "other"].map(spec);
+        for (times, turns, better, load, depends) in [
+            ([100.0, 100.0], 8.0, None, "", false),
+            ([90.0, 95.0], 8.0, None, "", false),
+            ([105.0, 50.0], 8.0, Some("other"), "8 tasks", false),
+            ([200.0, 50.0], 8.0, Some("other"), "8 tasks", true),
+            ([105.0, 50.0], 800.0, None, "", false),
+        ] {
+            let [own, others] = [[100.0, 100.0], times].map(|times| times.map(row));
+            let lines = [line(&usual, &own, 8.0), line(&other, &others, turns)];
+            let choices: Vec<&Line> = lines.iter().collect();
+            let found = advice(&loads, &choices, &lines).unwrap();
+            assert_eq!(
+                (found.better.as_deref(), &*found.load, found.depends),
+                (better, load, depends)
+            );
+            let unfair: Vec<f64> = found.unfair.iter().map(|unfair| unfair.turn_ns).collect();
+            assert_eq!(unfair, if turns > 8.0 { vec![40_000.0] } else { vec![] });
+        }
+    }
+
+    #[test]
+    fn the_fastest_has_a_ratio_to_each_other() {
+        let [slow, fast] = ["slow", "fast"].map(spec);
+        let [slow_rows, fast_rows] = [[row(300.0)], [row(100.0)]];
+        let lines = [line(&slow, &slow_rows, 1.0), line(&fast, &fast_rows, 1.0)];
+        let found = fastest("{}", &lines.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!((found.label.as_str(), found.others.len()), ("fast", 1));
+        let (label, ratio) = &found.others[0];
+        assert!(label == "slow" && (ratio.value - 3.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(fastest("{}", &[&lines[0]]), None, "of one there is none");
+    }
+
+    #[test]
+    fn lateness_is_that_of_the_last_load_and_needs_the_first_line() {
+        let loads = ["10 µs", "50 ms"].map(str::to_owned);
+        let [first, second] = ["first", "second"].map(spec);
+        let late_by = |p99: Option<f64>| {
+            [
+                row(1.0),
+                Row { percentiles: Percentiles { p99, ..Percentiles::default() }, ..row(1.0) },
+            ]
         };
-        let choices = [("usual".to_owned(), sides(0)), ("other".to_owned(), sides(1))];
-        advice(loads, &choices).unwrap()
+        let (with, without) = (late_by(Some(5e7)), late_by(None));
+        let found = |one: &[Row], other: &[Row]| {
+            let lines = [line(&first, one, 1.0), line(&second, other, 1.0)];
+            let found = late("{}", &loads, &lines.iter().collect::<Vec<_>>())?;
+            Some((found.load, found.lines.len()))
+        };
+        assert_eq!(found(&with, &with), Some(("50 ms".to_owned(), 2)));
+        assert_eq!(found(&with, &without), Some(("50 ms".to_owned(), 1)));
+        assert_eq!(found(&without, &with), None);
     }
 }

@@ -8,6 +8,7 @@ pub mod environment;
 pub mod impact;
 pub mod loads;
 pub mod lost_time;
+pub mod pinning;
 pub mod prediction;
 pub mod rank;
 pub mod report;

@@ -9,6 +9,7 @@ use super::compare::{Experience, Repeat};
 use super::environment::{Conditions, InheritedFact, Machine};
 use super::loads::Loads;
 use super::lost_time::LostTime;
+use super::pinning::Pinning;
 use super::prediction::{Difference, Prediction};
 use super::row::{Other, Quantity, Row, named};
 use super::run::{FiguresByCase, Run, case_of};
@@ -161,14 +162,24 @@ pub struct Group {
     pub answers: Vec<Answer>,
     /// Whether the parts of the time answer it.
     pub parts: bool,
+    /// Why threads are faster on one CPU; `null` unless the group asks.
+    pub pinning: Option<Pinning>,
     /// What one kind of task saves, by the work in an operation.
     pub savings: Vec<Savings>,
     /// What requests should cost by the costs of hops.
     pub predictions: Vec<Prediction>,
     /// The differences between kinds by the costs of hops.
     pub differences: Vec<Difference>,
-    /// FiguresByCase by load; `null` if the group has no loads.
+    /// Figures by load; `null` if the group has no loads.
     pub loads: Option<Loads>,
+}
+
+impl Group {
+    /// The figures of the cases, without those of single measurements.
+    pub fn cases(&self) -> impl Iterator<Item = &Row> {
+        let mut before = None;
+        self.rows.iter().filter(move |row| before.replace(&row.case) != Some(&row.case))
+    }
 }
 
 /// A run to report.
@@ -481,6 +492,7 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
         comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
         answers: answers(&stated.sentences, cases),
         parts: stated.parts,
+        pinning: Pinning::of(stated, &cases.rows),
         savings: Savings::all(manifest, stated, &cases.rows),
         predictions: Prediction::all(manifest, stated, &cases.rows),
         differences: Difference::all(manifest, stated, &cases.rows),

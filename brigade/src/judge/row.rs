@@ -17,7 +17,7 @@ use super::sample::{Figures, Measured, Sample};
 use super::statistics::{
     ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted,
 };
-use crate::manifest::{without_flag, without_program};
+use crate::manifest::without_flag;
 use crate::store::results::Outcome;
 
 /// The unit of a figure.
@@ -275,11 +275,6 @@ impl Row {
     /// What identifies the case in any run: its program and parameters.
     pub fn key(&self) -> String {
         format!("{} {}", self.program, Value::from_iter(self.parameters.clone()))
-    }
-
-    /// The flags of its case.
-    pub fn flags(&self) -> &str {
-        without_program(&self.case)
     }
 
     /// Its case without one of its flags, by the flag's name in records.

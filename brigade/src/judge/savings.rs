@@ -32,6 +32,8 @@ pub struct Savings {
     /// The savings at round amounts of work, or at the nearest measured one. Interpolated round by
     /// round between the logarithms of the steps around them, without that of no work.
     pub at: Vec<Saving>,
+    /// Whether it clearly saves another share than the first of the group.
+    pub differs: bool,
     /// Why it saves clearly more than the first of the group; `null` if it does not, or if its
     /// servers switch as often.
     pub why: Option<MoreSwitches>,
@@ -96,6 +98,7 @@ impl Savings {
             let Some(mut savings) = Self::new(manifest, spec, rows) else { continue };
             if let Some(first) = all.first() {
                 savings.why = savings.reason(first, spec);
+                savings.differs = savings.differs_from(first);
             }
             all.push(savings);
         }
@@ -120,6 +123,7 @@ impl Savings {
             operation,
             at: interpolated(&measured),
             steps: measured.into_iter().map(|one| one.step).collect(),
+            differs: false,
             why: None,
         })
     }
@@ -127,6 +131,19 @@ impl Savings {
     /// The saving without any work.
     pub fn without_work(&self) -> Option<&SavingStep> {
         self.steps.first().filter(|step| step.units == 0)
+    }
+
+    /// Whether its share with no work, or with the least, is clearly another one than that of `first`.
+    fn differs_from(&self, first: &Self) -> bool {
+        let ends = |savings: &Self| {
+            let without = savings.without_work().map(|step| step.saving.share.interval);
+            let least = savings.at.first().map(|at| at.share.interval);
+            [without, least].map(Option::flatten)
+        };
+        let are_apart = |(own, first): (Option<Interval>, Option<Interval>)| {
+            own.zip(first).is_some_and(|(own, first)| own.low > first.high || own.high < first.low)
+        };
+        ends(self).into_iter().zip(ends(first)).any(are_apart)
     }
 
     /// Why it saves clearly more time than `first` with the least work of both.
@@ -274,6 +291,7 @@ mod tests {
         assert_eq!(first.why, None);
         let why = elsewhere.why.clone().unwrap();
         assert_eq!([why.first, why.own], [0.9, 0.1]);
+        assert!(elsewhere.differs && !first.differs);
     }
 
     /// At 10 and 100 µs, whatever the noise.

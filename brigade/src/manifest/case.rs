@@ -220,11 +220,6 @@ pub fn without_flag(line: &str, parameter: &str) -> String {
     words.join(" ")
 }
 
-/// The command line of a case without its program.
-pub fn without_program(line: &str) -> &str {
-    line.split_once(' ').map_or("", |(_, flags)| flags)
-}
-
 /// The lines that a line with alternatives, `{a,b}`, stands for; the last alternatives vary fastest.
 pub(super) fn expand(line: &str) -> Result<Vec<String>, String> {
     let length = line.chars().count();
@@ -306,7 +301,6 @@ mod tests {
             assert_eq!(without_flag(line, "tasks"), expected);
         }
         assert_eq!(without_flag("p --greedy-for 5 --greedy 1", "greedy_for"), "p --greedy 1");
-        assert_eq!((without_program("p --a b"), without_program("p")), ("--a b", ""));
     }
 
     #[test]

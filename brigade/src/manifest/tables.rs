@@ -194,11 +194,46 @@ pub struct ReasonSpec {
 pub struct LineSpec {
     /// Its name.
     pub text: String,
-    /// Its cases, one for each load, as alternatives.
+    /// Its cases, one for each load, as alternatives; an empty one has no case.
     pub case: String,
     /// Whether a reader may choose it; the first one is what most have.
     #[serde(default)]
     pub choice: bool,
+}
+
+/// What the table of a group answers about its choices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerSpec {
+    /// Whether another choice is better than the first.
+    #[default]
+    Choose,
+    /// Which has the lowest figure under the first load: a sentence, with `{}` for it.
+    Fastest(String),
+    /// How late others are under the last load: a sentence, with `{}` for the first choice, the load,
+    /// and the time.
+    Late(String),
+}
+
+/// The cases whose differences explain why threads are faster on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinningSpec {
+    /// On one CPU.
+    pub one_cpu: String,
+    /// Placed by the kernel.
+    pub any_cpu: String,
+    /// Placed by the kernel, on CPUs that are kept awake.
+    pub any_cpu_awake: String,
+    /// Always to another CPU, on CPUs that are kept awake.
+    pub other_cpu_awake: String,
+}
+
+impl PinningSpec {
+    /// All its cases.
+    pub fn cases(&self) -> [&String; 4] {
+        [&self.one_cpu, &self.any_cpu, &self.any_cpu_awake, &self.other_cpu_awake]
+    }
 }
 
 /// How much less one kind of task takes than another, by the work that an operation contains.

@@ -5,7 +5,7 @@ use harness::flags::{description, name};
 use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
-use super::group::percent_with_ends;
+use super::group::{percent_with_ends, with_minus};
 use super::page::{self, ABSENT, Block, Table, left, right, unbroken};
 use super::quantity::{brief_ticks, figure, percent, shown};
 use super::verdict::{Verdict, no_answer, verdict};
@@ -200,7 +200,7 @@ fn difference(savings: &Savings) -> Option<String> {
     let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
     Some(format!(
         "With {work} of work per request the difference is {}: {}",
-        percent_with_ends(share),
+        with_minus(&percent_with_ends(share)),
         unbroken("brigade run serve")
     ))
 }
@@ -343,9 +343,10 @@ mod tests {
             operation: "request".to_owned(),
             steps: Vec::new(),
             at: vec![Saving { work_ns: 13_000.0, share, saved_ns }],
+            differs: false,
             why: None,
         };
-        let shown = percent_with_ends(&share);
+        let shown = with_minus(&percent_with_ends(&share));
         assert!(difference(&savings).unwrap().contains(&shown));
         assert!(saved(&[savings])[0].contains(&shown));
     }

@@ -7,6 +7,7 @@ pub mod group;
 pub mod html;
 pub mod json;
 pub mod limits;
+pub mod loads;
 pub mod machine;
 pub mod page;
 pub mod picture;

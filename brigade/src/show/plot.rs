@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::group::cases;
+use super::loads::full_name_of;
 use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::{compared, estimated, memory_item};
 use super::scale::Scale;
@@ -64,7 +64,10 @@ pub fn screen(parts: &[Part]) -> Vec<Picture> {
 
 /// The pictures of a group.
 pub fn group(group: &Group) -> Vec<Picture> {
-    let mut rows: Vec<&Row> = cases(&group.rows).filter(|row| row.figure.is_some()).collect();
+    let measured = group.cases().filter(|row| row.figure.is_some());
+    let named = measured.map(|row| Row { label: full_name_of(group, row), ..row.clone() });
+    let named: Vec<Row> = named.collect();
+    let mut rows: Vec<&Row> = named.iter().collect();
     rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     let (sizes, times): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
@@ -113,7 +116,7 @@ fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture
             if let Some(ends) = figure.interval {
                 elements += &line(at(ends.low), at(ends.high), "ends");
             }
-            let words = format!("{}: {}", row.label, estimated(row));
+            let words = format!("{}: {}", row.case, estimated(row));
             elements += &disc(at(figure.value), 4.5, "mark", &words);
             marks += &element(&row.label, &format!("row {}", class_of(row)), &elements);
             y += LABEL + LANE + GAP;

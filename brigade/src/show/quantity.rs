@@ -30,6 +30,11 @@ impl Unit {
         Self { symbol: symbols[at], size: size(at) }
     }
 
+    /// How many of this unit a value is.
+    pub fn amount(self, value: f64) -> f64 {
+        value / self.size
+    }
+
     /// `value` in this unit with two significant digits, without its symbol.
     pub fn show_roughly(self, value: f64) -> String {
         two_digits(value / self.size)

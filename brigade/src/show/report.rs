@@ -4,7 +4,8 @@ use std::iter;
 
 use harness::terminal;
 
-use super::group::{cases, group_answers, loads_table, percent_with_ends, question};
+use super::group::{group_answers, percent_with_ends, question};
+use super::loads;
 use super::machine;
 use super::page::{ABSENT, Block, Table, joined, left, right};
 use super::quantity::{
@@ -103,7 +104,7 @@ fn part(part: &Part) -> Vec<Block> {
 
 /// Why processes of cases with figures failed, one line a case: their rows only count them.
 pub fn failures(report: &Report, folder: &str) -> Vec<String> {
-    let rows = report.groups.iter().flat_map(|group| cases(&group.rows));
+    let rows = report.groups.iter().flat_map(Group::cases);
     let line = |row: &Row| {
         let (failed, ended, case) = (row.failures(), row.ended(), &row.case);
         let first = row.error.as_deref().unwrap_or("the first gave no reason");
@@ -118,7 +119,7 @@ pub fn failures(report: &Report, folder: &str) -> Vec<String> {
 /// What answers a group's question.
 pub fn answered(group: &Group) -> Vec<Block> {
     let answers = group_answers(group).into_iter().map(Block::Paragraph);
-    let loads = group.loads.as_ref().map(|loads| Block::Table(loads_table(loads)));
+    let loads = group.loads.as_ref().map(|loads| Block::Table(loads::table(loads)));
     answers.chain(loads).chain(group.note.clone().map(Block::Paragraph)).collect()
 }
 
@@ -304,7 +305,7 @@ fn parts(group: &Group) -> Table {
     ];
     let names = [left("where the time goes"), left("")].into_iter();
     let mut table = Table::new(names.chain(figures.map(right)));
-    for row in cases(&group.rows).filter(|_| !group.tails) {
+    for row in group.cases().filter(|_| !group.tails) {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
         let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
         let time = |ns: f64| unit.show(ns);
@@ -372,7 +373,7 @@ pub fn memory_item(item: MemoryItem) -> &'static str {
 fn notes(report: &Report) -> Vec<String> {
     use ProcessOutcome::{Changed, Disturbed, Failed, Refused, TimedOut};
     let mut notes = Vec::new();
-    for row in report.groups.iter().flat_map(|group| cases(&group.rows)) {
+    for row in report.groups.iter().flat_map(Group::cases) {
         let counts = [(Failed, "failed"), (TimedOut, "timed out"), (Refused, "were refused")];
         let counts = counts.map(|(outcome, words)| (row.count(outcome), words));
         let failed = counts.iter().filter(|(count, _)| *count > 0);

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use harness::terminal;
 
-use super::group::{answer, cases, group_answers, loads_table, parts_on_screen, question};
+use super::group::{answer, group_answers, question};
+use super::loads;
 use super::machine;
 use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding};
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
@@ -96,8 +97,8 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
             text = answers.drain(..).collect::<String>() + "\n" + &text;
         }
     }
-    // A group that explains rows of the first screen shows them with its answer.
-    let explains = matches!(&report.groups[..], [only] if only.parts);
+    // A group with a table, or with rows of the first screen that it explains, shows these.
+    let explains = matches!(&report.groups[..], [only] if only.parts || only.loads.is_some());
     if explains || report.screen.is_empty() {
         let used = (text.clone() + &answers.concat() + &end).lines().count();
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
@@ -118,11 +119,14 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     with_spaces(&(text + &below + &end))
 }
 
-/// The sentences that the run supports, those of an asked question first.
+/// The sentences that the run supports: those of the asked questions, if there are any.
 fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
     let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
-    let answers = asked.chain(report.answers.iter().map(answer));
-    answers.take(MOST_ANSWERS).map(|answer| lines(&answer)).collect()
+    let mut answers: Vec<String> = asked.collect();
+    if answers.is_empty() {
+        answers.extend(report.answers.iter().map(answer));
+    }
+    answers.iter().take(MOST_ANSWERS).map(|answer| lines(answer)).collect()
 }
 
 /// Why a disturbed run answers no question, and what to type.
@@ -270,32 +274,49 @@ fn of_part(part: &Part) -> String {
     text
 }
 
-/// A group's question, its cases as far as there is room, and its note. The cheapest case comes
-/// first once the run has ended; until then rows keep their places.
+/// A group's question, its cases or its table as far as there is room, and its note.
 fn of_group(group: &Group, room: usize, is_running: bool) -> String {
-    let mut rows: Vec<&Row> = cases(&group.rows).collect();
+    match &group.loads {
+        Some(loads) if !group.parts => of_table(group, &loads::table(loads).text(), room),
+        _ => of_cases(group, room, is_running),
+    }
+}
+
+/// A group's question, the lines of its table as far as there is room, and its note. The lines keep
+/// their places.
+fn of_table(group: &Group, table: &str, room: usize) -> String {
+    let question = lines(question(group));
+    let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
+    let used = question.lines().count() + note.lines().count() + 2;
+    let all = table.lines().count();
+    if used + all <= room {
+        return format!("\n{question}\n{table}\n{note}");
+    }
+    let shown = room.saturating_sub(used + 1).clamp(2, all);
+    let table: String = table.lines().take(shown).map(|line| format!("{line}\n")).collect();
+    let more = all - shown;
+    format!("\n{question}\n{table}  and {more} more: brigade report --full\n{note}")
+}
+
+/// A group's question, its cases as far as there is room, where their time goes if that answers it, and
+/// its note. The cheapest case comes first once the run has ended; until then rows keep their places.
+fn of_cases(group: &Group, room: usize, is_running: bool) -> String {
+    let labelled = |row: &Row| Row { label: loads::name_of(group, row).to_owned(), ..row.clone() };
+    let labelled: Vec<Row> = group.cases().map(labelled).collect();
+    let mut rows: Vec<&Row> = labelled.iter().collect();
     if !is_running {
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     }
     let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
-    let mut table = match &group.loads {
-        Some(loads) => loads_table(loads).text(),
-        None if group.parts => parts_on_screen(group).text(),
-        None => String::new(),
-    };
     let question = lines(question(group));
-    let whole = format!("\n{question}\n{table}\n{note}");
-    let fits = whole.lines().count() <= room;
-    if group.loads.is_some() && fits {
-        return whole;
-    }
+    let table = if group.parts { loads::parts_table(group).text() } else { String::new() };
+    let used = question.lines().count() + note.lines().count() + 4;
     // Next to other groups there is room for rows only.
-    if !fits {
-        table.clear();
-    }
-    let below = note.lines().count() + table.lines().count();
-    let room = room.saturating_sub(5 + below).max(2);
+    let has_room = used + rows.len() + table.lines().count() <= room;
+    let table = Some(table).filter(|table| has_room && !table.is_empty());
+    let below = table.as_ref().map_or(0, |table| table.lines().count() + 1);
+    let room = room.saturating_sub(used + below).max(2);
     let axis = axis(&rows);
     let heads = column_heads() + &heading("", axis.as_ref(), &rows);
     let mut text = format!("\n{question}{heads}");
@@ -314,10 +335,7 @@ fn of_group(group: &Group, room: usize, is_running: bool) -> String {
     if shown < all {
         text += &format!("  and {} more: brigade report --full\n", all - shown);
     }
-    if !table.is_empty() {
-        text += &format!("\n{table}");
-    }
-    text + &note
+    text + &table.map_or(String::new(), |table| format!("\n{table}")) + &note
 }
 
 /// A heading with the ends of the axis above the strips; a long one gets lines for itself.

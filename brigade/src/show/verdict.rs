@@ -105,9 +105,13 @@ fn word(word: Word) -> &'static str {
 
 /// Why a run answers nothing, and the command to type when that is over.
 pub fn no_answer(state: &State, command: &str) -> Verdict {
-    let (cause, when) = (what_disturbed(state), when(state.word));
+    // Of a run that is short as well, what disturbed it matters more.
+    let seen = state.causes.iter().find(|cause| !cause.is_bound);
+    let of_cause = seen.map_or(state.word, |cause| cause.word);
+    let named = if state.word == Word::Early { of_cause } else { state.word };
+    let (cause, when) = (what_disturbed(state), when(named));
     let text = format!("{cause}. No answer; repeat it {when}: {}", unbroken(command));
-    Verdict { word: word(state.word), is_good: false, text }
+    Verdict { word: word(named), is_good: false, text }
 }
 
 /// When to repeat a run that was disturbed so.

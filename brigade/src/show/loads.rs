@@ -1,0 +1,383 @@
+//! What a group's table answers, and the table: a line for each thing and a column for each load.
+
+use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
+use super::quantity::{Unit, brief_ticks, duration, factor, shown, times};
+use crate::judge::loads::{Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Unfair};
+use crate::judge::pinning::Pinning;
+use crate::judge::report::Group;
+use crate::judge::row::{Parts, Quantity, Row};
+
+/// The sentences that a table answers with.
+pub fn answers(answer: &LoadAnswer) -> Vec<String> {
+    match answer {
+        LoadAnswer::Choose(advice) => {
+            let unfair = advice.unfair.iter().map(unfair);
+            std::iter::once(chosen(advice)).chain(unfair).collect()
+        }
+        LoadAnswer::Fastest(found) => vec![fastest(found)],
+        LoadAnswer::Late(found) => vec![late(found)],
+    }
+}
+
+/// Which line to choose.
+fn chosen(advice: &LoadAdvice) -> String {
+    let LoadAdvice { usual, better, load, ratio, depends, is_fair, .. } = advice;
+    let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
+        let others = if *is_fair { "none that is as fair" } else { "no other" };
+        return format!("Keep {usual}: {others} is clearly cheaper.");
+    };
+    let by = times(ratio.value);
+    if *depends {
+        format!(
+            "It depends on the load: with {load}, {usual} takes {by} as long as {better}; with another \
+             load {better} is slower."
+        )
+    } else {
+        format!(
+            "Use {better}: with {load}, {usual} takes {by} as long, and with none clearly less."
+        )
+    }
+}
+
+/// A line that looks cheap.
+fn unfair(Unfair { label, load, turn_ns }: &Unfair) -> String {
+    let turn = brief_ticks(*turn_ns, Quantity::Nanoseconds);
+    format!("{label} is cheap on average, but with {load} a task waits {turn} for its turn.")
+}
+
+/// The line with the lowest figure, those that are about as fast, and how much more others take.
+fn fastest(Fastest { text, label, figure, others }: &Fastest) -> String {
+    let (slower, alike): (Vec<_>, Vec<_>) =
+        others.iter().partition(|(_, ratio)| ratio.excludes(1.0));
+    let text = text.replacen("{}", &with_article(label), 1);
+    let alike: String = alike
+        .iter()
+        .map(|(label, _)| format!("; {} is about as fast", with_article(label)))
+        .collect();
+    let slower: Vec<String> = slower
+        .iter()
+        .enumerate()
+        .map(|(at, (label, ratio))| {
+            let (line, by) = (with_article(label), factor(ratio.value));
+            if at == 0 {
+                format!("{} takes {by} times as long", capital(&line))
+            } else {
+                format!("{line} {by}")
+            }
+        })
+        .collect();
+    let slower = if slower.is_empty() { String::new() } else { format!(" {}.", slower.join(", ")) };
+    format!("{text}: {}{alike}.{slower}", duration(figure.value))
+}
+
+/// How late others are with each line, the first as the subject.
+fn late(Late { text, load, lines }: &Late) -> String {
+    let mut lines = lines
+        .iter()
+        .map(|(label, p99_ns)| (with_article(label), brief_ticks(*p99_ns, Quantity::Nanoseconds)));
+    let (first, by) = lines.next().unwrap_or_default();
+    let text = text.replacen("{}", &capital(&first), 1).replacen("{}", load, 1);
+    let others: String = lines.map(|(line, by)| format!(", {line} by {by}")).collect();
+    text.replacen("{}", &by, 1) + &others + "."
+}
+
+/// A label as the subject of a sentence, such as `a goroutine`.
+fn with_article(label: &str) -> String {
+    let is_vowel = label.chars().next().is_some_and(|first| "aeiou".contains(first));
+    format!("{} {label}", if is_vowel { "an" } else { "a" })
+}
+
+/// A sentence's beginning.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Why threads are faster on one CPU: what they take longer elsewhere, in parts that add up as they
+/// are printed.
+pub fn pinned(pinning: &Pinning) -> String {
+    let Pinning { one_cpu_ns, any_cpu_ns, difference, waking_ns, interrupt_ns, .. } = pinning;
+    let unit = Unit::of(*any_cpu_ns, Quantity::Nanoseconds);
+    // In whole steps of the last decimal.
+    let decimals: usize = match unit.amount(*any_cpu_ns) {
+        99.5.. => 0,
+        9.95.. => 1,
+        _ => 2,
+    };
+    let step = 10_f64.powi(decimals as i32);
+    let steps = |ns: f64| (unit.amount(ns) * step).round();
+    let written = |steps: f64| format!("{:.decimals$}", steps / step);
+    let [one, any] = [*one_cpu_ns, *any_cpu_ns].map(steps);
+    let hop = format!(
+        "On one CPU a hop takes {}{NO_BREAK_SPACE}{}, on any CPU {}",
+        written(one),
+        unit.symbol,
+        written(any)
+    );
+    if difference.interval.is_none_or(|ends| ends.low <= 0.0) || any <= one {
+        let is_slower = difference.interval.is_some_and(|ends| ends.high < 0.0);
+        let text = if is_slower { "pinning makes it slower" } else { "no clear difference" };
+        return format!("{hop}: {text}.");
+    }
+    let waking = steps(*waking_ns).min(any - one);
+    let interrupt = interrupt_ns.map(|ns| steps(ns).min(any - one - waking));
+    let rest = any - one - waking - interrupt.unwrap_or(0.0);
+    let mut parts = vec![format!("{} to wake a sleeping CPU", written(waking))];
+    parts.extend(interrupt.map(|steps| format!("{} to interrupt an awake one", written(steps))));
+    let rest_is = if interrupt.is_some() { "other" } else { "to reach another CPU, and other" };
+    parts.push(format!("{} {rest_is}", written(rest)));
+    format!("{hop}. The difference of {}: {}.", written(any - one), parts.join(", "))
+}
+
+/// Figures by load, with factors to the cheapest, or with CPU time; or 99th percentiles.
+pub fn table(loads: &Loads) -> Table {
+    let has_turns = loads.lines.iter().any(|line| line.turn_ns.iter().any(Option::is_some));
+    let has_cpu = has_cpu(loads);
+    let heading = match (&*loads.heading, has_cpu) {
+        ("", true) => format!("one {}: time/CPU", loads.operation),
+        ("", false) => format!("one {}", loads.operation),
+        (heading, _) => heading.to_owned(),
+    };
+    let mut columns = vec![left(&heading)];
+    for load in &loads.loads {
+        columns.push(right(load));
+        columns.extend((!loads.tails && !has_cpu).then(|| right("×")));
+    }
+    columns.extend(has_turns.then(|| right("turn")));
+    let mut table = Table::new(columns);
+    for line in &loads.lines {
+        let mut cells = vec![line.label.clone()];
+        for at in 0..loads.loads.len() {
+            cells.extend(cells_of(loads, line, at));
+        }
+        if has_turns {
+            let turn = line.turn_ns.last().copied().flatten();
+            cells.push(turn.map_or(ABSENT.to_owned(), duration));
+        }
+        table.push(cells);
+    }
+    table
+}
+
+/// Whether the table shows CPU time next to time.
+fn has_cpu(loads: &Loads) -> bool {
+    loads.lines.iter().any(|line| !line.cpu_ns.is_empty())
+}
+
+/// A time and the CPU time, in one unit: `95.0/181 ns`.
+fn with_cpu(time_ns: f64, cpu_ns: Option<f64>) -> String {
+    let unit = Unit::of(time_ns, Quantity::Nanoseconds);
+    let cpu = cpu_ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
+    format!("{}/{cpu}{NO_BREAK_SPACE}{}", unit.show(time_ns), unit.symbol)
+}
+
+/// A figure and its factor or its CPU time, or a percentile.
+fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
+    if loads.tails {
+        let late = line.p99_ns.get(at).copied().flatten();
+        return vec![late.map_or(ABSENT.to_owned(), duration)];
+    }
+    let figure = line.figures.get(at).copied().flatten();
+    let factor_of = line.factors.get(at).copied().flatten();
+    if has_cpu(loads) {
+        let cpu_ns = line.cpu_ns.get(at).copied().flatten();
+        return vec![figure.map_or(ABSENT.to_owned(), |time| with_cpu(time.value, cpu_ns))];
+    }
+    let unit = loads.units.get(at).copied().unwrap_or_default();
+    vec![
+        figure.map_or(ABSENT.to_owned(), |figure| shown(figure.value, unit)),
+        factor_of.map_or(String::new(), |ratio| factor(ratio.value)),
+    ]
+}
+
+/// What a reader calls a row of a group: its line in the table, or its case.
+pub fn name_of<'a>(group: &'a Group, row: &'a Row) -> &'a str {
+    place_of(group, row).map_or(&row.label, |(line, _)| &line.label)
+}
+
+/// The same with its load, if the table has several.
+pub fn full_name_of(group: &Group, row: &Row) -> String {
+    let loads = group.loads.as_ref().map_or(&[][..], |loads| &loads.loads);
+    match place_of(group, row) {
+        Some((line, at)) if loads.len() > 1 => format!("{}, {}", line.label, loads[at]),
+        Some((line, _)) => line.label.clone(),
+        None => row.label.clone(),
+    }
+}
+
+/// The line of a row, and the number of its load.
+fn place_of<'a>(group: &'a Group, row: &Row) -> Option<(&'a LoadLine, usize)> {
+    group.loads.as_ref()?.lines.iter().find_map(|line| {
+        let at = line.cases.iter().position(|case| *case == row.case)?;
+        Some((line, at))
+    })
+}
+
+/// Where the time of each case goes: shares that add up to the whole. The lines are those of the
+/// group's table.
+pub fn parts_table(group: &Group) -> Table {
+    let names = ["user", "kernel", "asleep", "waking", "queued", "other"].map(right);
+    let mut table = Table::new([left("where the time goes")].into_iter().chain(names));
+    let mut rows: Vec<&Row> = group.cases().collect();
+    rows.sort_by_key(|row| place_of(group, row).map(|(line, _)| line.letter));
+    for row in rows {
+        let Some(parts) = row.parts else { continue };
+        let shares = percentages(times_of(&parts));
+        let mut cells = vec![name_of(group, row).to_owned()];
+        for (at, share) in shares.into_iter().enumerate() {
+            // Without the kernel's counts all waiting is in the last.
+            let is_known = parts.waiting_for.is_some() || ![2, 3, 4].contains(&at);
+            let shown = format!("{share}{NO_BREAK_SPACE}%");
+            cells.push(if is_known { shown } else { ABSENT.to_owned() });
+        }
+        table.push(cells);
+    }
+    table
+}
+
+/// The parts of a row's time: user, kernel, asleep, waking, queued, and others.
+fn times_of(parts: &Parts) -> [f64; 6] {
+    let [asleep, waking, queued, other] = match parts.waiting_for {
+        Some(why) => [why.idle_ns, why.waking_ns, why.queued_ns, why.stolen_ns + why.rest_ns],
+        None => [0.0, 0.0, 0.0, parts.waiting_ns],
+    };
+    [parts.user_ns, parts.kernel_ns, asleep, waking, queued, other]
+}
+
+/// Whole percentages that add up to 100: those with the largest remainders are rounded up.
+fn percentages<const COUNT: usize>(times: [f64; COUNT]) -> [u32; COUNT] {
+    let whole: f64 = times.iter().sum();
+    if whole <= 0.0 {
+        return [0; COUNT];
+    }
+    let exact = times.map(|ns| 100.0 * ns / whole);
+    let mut shares = exact.map(|share| share.floor() as u32);
+    let lacking = 100_u32.saturating_sub(shares.iter().sum());
+    let mut by_remainder: Vec<usize> = (0..COUNT).collect();
+    by_remainder.sort_by(|a, b| exact[*b].fract().total_cmp(&exact[*a].fract()));
+    for at in by_remainder.into_iter().take(lacking as usize) {
+        shares[at] += 1;
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::statistics::{Estimate, Interval};
+
+    fn plain(text: &str) -> String {
+        text.replace(NO_BREAK_SPACE, " ")
+    }
+
+    fn pinning(times: [f64; 4], interrupt_ns: Option<f64>, low: f64) -> Pinning {
+        let [one_cpu_ns, any_cpu_ns, waking_ns, rest_ns] = times;
+        let value = any_cpu_ns - one_cpu_ns;
+        let interval = Some(Interval { low, high: value + 1.0 });
+        let difference = Estimate { value, interval, count: 9 };
+        Pinning { one_cpu_ns, any_cpu_ns, difference, waking_ns, interrupt_ns, rest_ns }
+    }
+
+    #[test]
+    fn the_printed_parts_add_up_to_the_printed_difference() {
+        let found = pinned(&pinning([3_960.0, 12_740.0, 5_940.0, 1_190.0], Some(1_650.0), 1.0));
+        let expected = "On one CPU a hop takes 4.0 µs, on any CPU 12.7. The difference of 8.7: 5.9 to \
+                        wake a sleeping CPU, 1.7 to interrupt an awake one, 1.1 other.";
+        // 3.96 and 12.74 in tenths are 4.0 and 12.7.
+        assert_eq!(plain(&found), expected);
+        let found = pinned(&pinning([3_960.0, 12_740.0, 5_940.0, 2_840.0], None, 1.0));
+        assert!(
+            plain(&found)
+                .ends_with("5.9 to wake a sleeping CPU, 2.8 to reach another CPU, and other.")
+        );
+        let found = pinned(&pinning([12_800.0, 13_600.0, 500.0, 300.0], None, -1.0));
+        assert_eq!(
+            plain(&found),
+            "On one CPU a hop takes 12.8 µs, on any CPU 13.6: no clear difference."
+        );
+        let found = pinned(&pinning([13_600.0, 12_800.0, 0.0, 0.0], None, -2000.0));
+        assert!(found.contains("no clear difference") || found.contains("slower"), "{found}");
+    }
+
+    #[test]
+    fn shares_add_up_to_a_hundred() {
+        assert_eq!(percentages([1.0, 1.0, 1.0]), [34, 33, 33]);
+        assert_eq!(percentages([0.0, 0.0]), [0, 0], "nothing has no shares");
+        assert_eq!(percentages([2.0, 1.0, 5.0, 0.4]).iter().sum::<u32>(), 100);
+    }
+
+    #[test]
+    fn labels_are_subjects_of_sentences() {
+        let ratio = |value: f64| {
+            let interval = Some(Interval { low: value - 0.2, high: value + 0.2 });
+            Estimate { value, interval, count: 9 }
+        };
+        let found = fastest(&Fastest {
+            text: "Of these, {} hands over fastest".to_owned(),
+            label: "async task (tokio)".to_owned(),
+            figure: ratio(171.0),
+            others: vec![
+                ("coroutine".to_owned(), ratio(1.1)),
+                ("goroutine".to_owned(), ratio(1.6)),
+                ("virtual thread".to_owned(), ratio(4.2)),
+            ],
+        });
+        let expected = "Of these, an async task (tokio) hands over fastest: 171 ns; a coroutine is about \
+                        as fast. A goroutine takes 1.6 times as long, a virtual thread 4.2.";
+        assert_eq!(plain(&found), expected);
+        let found = late(&Late {
+            text: "{} that computes for {} delays others by {}".to_owned(),
+            load: "50 ms".to_owned(),
+            lines: vec![("async task".to_owned(), 4.96e7), ("thread".to_owned(), 2.11e6)],
+        });
+        let expected =
+            "An async task that computes for 50 ms delays others by 50 ms, a thread by 2.1 ms.";
+        assert_eq!(plain(&found), expected);
+    }
+
+    /// Lines stay in place, whatever their figures.
+    #[test]
+    fn a_table_by_load_shows_cpu_time_where_it_counts() {
+        let line = |letter: char, times: &[f64], cpu_ns: &[f64]| LoadLine {
+            letter,
+            label: letter.to_string(),
+            figures: times.iter().map(|ns| Estimate::of(&[*ns])).collect(),
+            cpu_ns: cpu_ns.iter().copied().map(Some).collect(),
+            ..LoadLine::default()
+        };
+        let lines = vec![
+            line('A', &[70.0], &[140.0]),
+            line('B', &[95.0, 1230.0], &[181.0, 2450.0]),
+            line('C', &[99.0, 1010.0], &[181.0]),
+        ];
+        let loads = ["1→1", "4→1"].map(str::to_owned).to_vec();
+        let operation = "message".to_owned();
+        let table = table(&Loads { operation, loads, lines, ..Loads::default() });
+        assert_eq!(table.headings, ["one message: time/CPU", "1→1", "4→1"]);
+        let rows = table.rows.iter().map(|row| plain(&row.join(" ")));
+        let expected = ["A 70.0/140 ns –", "B 95.0/181 ns 1.23/2.45 µs", "C 99.0/181 ns 1.01/– µs"];
+        assert_eq!(rows.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_choice_names_what_is_as_fair_and_what_only_looks_cheap() {
+        let advice = LoadAdvice {
+            usual: "std".to_owned(),
+            better: None,
+            load: String::new(),
+            ratio: None,
+            depends: false,
+            is_fair: true,
+            unfair: vec![Unfair {
+                label: "async-lock".to_owned(),
+                load: "8 tasks".to_owned(),
+                turn_ns: 5.96e7,
+            }],
+        };
+        let found = answers(&LoadAnswer::Choose(advice));
+        assert_eq!(found[0], "Keep std: none that is as fair is clearly cheaper.");
+        let expected =
+            "async-lock is cheap on average, but with 8 tasks a task waits 60 ms for its turn.";
+        assert_eq!(plain(&found[1]), expected);
+    }
+}
