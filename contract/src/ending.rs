@@ -62,7 +62,7 @@ pub fn check_interruption(run: Invocation, threads: usize) {
     assert_eq!(ended.code, Some(130), "{ended:?}");
 }
 
-/// A lap that never ends, since a task was stopped, is left soon after the first signal.
+/// A lap that never ends, since a task was stopped, ends 20 s after the first signal.
 pub fn a_lap_that_never_ends_is_left_after_one_signal(program: &Program) {
     let running = measuring(program);
     let [stopped] = children(running.pid())[..] else { panic!("one child") };

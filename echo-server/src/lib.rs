@@ -400,7 +400,6 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
 fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64) -> Vec<Samples> {
     let Some(both) = bench.used().filter(|_| requests > 0) else { return Vec::new() };
     let server = both.since(load.used);
-    let cpu_ns = |used: Counters| used.user_ns + used.system_ns;
     let wall = load.wall_ns as f64;
     let number = requests as f64;
     let empty_polls = load.empty_looks as f64 / load.looks as f64;
@@ -414,8 +413,8 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         _ => None,
     };
     bench.findings().serving = Some(Serving {
-        server_busy: cpu_ns(server) as f64 / wall,
-        load_busy: cpu_ns(load.used) as f64 / wall,
+        server_busy: server.cpu_ns() as f64 / wall,
+        load_busy: load.used.cpu_ns() as f64 / wall,
         polls_per_request: load.looks as f64 / number,
         empty_polls: load.polls.then_some(empty_polls),
         capacity_per_second: is_limit.then_some(number * 1e9 / wall),
@@ -423,10 +422,10 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         expected_server_switches_per_request: expected,
         server_waits_per_request: (waited > 0).then_some(waited as f64 / number),
     });
-    let cpu = |name, used| {
+    let cpu = |name, used: Counters| {
         let measured = Measured { operations: requests, ..Measured::single(name, "request") };
         let mut samples = Samples::new(measured);
-        samples.add(cpu_ns(used));
+        samples.add(used.cpu_ns());
         samples
     };
     let mut samples = Vec::new();

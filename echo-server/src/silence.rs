@@ -80,7 +80,11 @@ impl Silence {
         };
         self.has_given_up = self.is_interrupted();
         let family = family_of(self.server);
-        let used_ns = family.iter().filter_map(|pid| Counters::of_process(*pid)).map(cpu_ns).sum();
+        let used_ns = family
+            .iter()
+            .filter_map(|pid| Counters::of_process(*pid))
+            .map(|used| used.cpu_ns())
+            .sum();
         let before = self.used_ns.replace(used_ns);
         let is_idle = before.is_some_and(|before| used_ns.saturating_sub(before) < IDLE_NS)
             && family.iter().all(|pid| is_asleep(*pid));
@@ -92,10 +96,6 @@ impl Silence {
         );
         Ok(())
     }
-}
-
-fn cpu_ns(used: Counters) -> u64 {
-    used.user_ns + used.system_ns
 }
 
 /// Whether no thread of a process runs, waits for a CPU, or is stopped.

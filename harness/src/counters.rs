@@ -29,6 +29,11 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// CPU time in user space and in the kernel, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+
     /// The counters of this process, from `getrusage`.
     pub fn own() -> Self {
         Self::from_getrusage(UsageWho::RUSAGE_SELF)

@@ -143,7 +143,7 @@ fn value(matches: &ArgMatches, id: &str) -> Value {
     let mut texts = matches.get_raw(id).into_iter().flatten();
     let text = || {
         let text = texts.next()?.to_string_lossy();
-        // One that takes a number or a word.
+        // Such as --capacity: a number, or a word.
         Some(text.parse::<u64>().map_or_else(|_| (*text).into(), Value::from))
     };
     let found = typed(matches, id, |number: &u32| (*number).into())
@@ -151,7 +151,9 @@ fn value(matches: &ArgMatches, id: &str) -> Value {
         .or_else(|| typed(matches, id, |number: &usize| (*number).into()))
         .or_else(|| typed(matches, id, |given: &bool| (*given).into()))
         .or_else(|| typed(matches, id, |time: &Duration| time.as_secs_f64().into()))
-        .or_else(|| typed(matches, id, |cpus: &CpuList| cpus.to_string().into()));
+        .or_else(|| typed(matches, id, |cpus: &CpuList| cpus.to_string().into()))
+        .or_else(|| typed(matches, id, |text: &String| text.as_str().into()))
+        .or_else(|| typed(matches, id, |path: &PathBuf| path.to_string_lossy().into()));
     found.unwrap_or_else(text).unwrap_or_default()
 }
 

@@ -163,7 +163,7 @@ struct SignalFlags {
     out_of_time: Arc<AtomicBool>,
 }
 
-/// How long an interrupted lap may take to end, in seconds: its tasks may be many, or stopped.
+/// How long an interrupted run may take to end its tasks, in seconds: they may be many, or stopped.
 const LONGEST_INTERRUPTED: u32 = 20;
 
 /// Sets a flag on the first SIGINT or SIGTERM, and ends the process on the second, or
@@ -299,6 +299,9 @@ impl Session {
     /// Reports the measurements, even after a failure, and chooses the exit
     /// code.
     fn conclude(&self, result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+        // The tasks have ended, and a reader of the record may be slow. SAFETY: it has no effect on
+        // memory.
+        unsafe { libc::alarm(0) };
         let result = result.and_then(|()| self.write_trace()).and_then(|()| self.verify_cpus());
         let interrupted = self.bench.is_interrupted();
         // What fails after an interruption is its consequence.

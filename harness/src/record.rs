@@ -93,8 +93,8 @@ pub struct ChannelLoad {
     /// All messages of the measured round, by which CPU time, switches and waiting are divided: those
     /// of the iterations, and those that were under way when it ended.
     pub messages: u64,
-    /// How many messages were sent and not yet received, as a mean over the round; `null` in a closed
-    /// loop.
+    /// Messages that a producer had begun to send and no consumer had received, on average over the
+    /// round; `null` in a closed loop.
     pub mean_length: Option<f64>,
 }
 

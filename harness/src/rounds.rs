@@ -193,10 +193,11 @@ impl Round {
         self.wait_until(due_ns, |until_ns| ready(clock::sleep_until(until_ns))).await
     }
 
-    /// The same as a thread does, which sleeps, or as a task of this runtime does, which yields.
+    /// Waits until `due_ns`: a thread sleeps, a task of a runtime yields. `None` if the round ends
+    /// before.
     ///
     /// # Errors
-    /// As [`Self::sleep_until`].
+    /// If [`Self::sleep_until`] fails.
     pub async fn wait_in(&self, runtime: RuntimeKind, due_ns: u64) -> io::Result<Option<Ran>> {
         if runtime == RuntimeKind::Threads {
             return self.sleep_until(due_ns).await;
@@ -417,6 +418,11 @@ impl<T> Drop for Member<T> {
         let _ = self.sender.send(None);
     }
 }
+
+/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub struct Apart<T>(pub T);
 
 /// A task's operations in an open loop.
 #[derive(Clone, Debug)]

@@ -60,11 +60,13 @@ pub fn summary(record: &Record) -> String {
 /// What fits into a channel, and what was in it.
 fn channel_line(channel: &ChannelLoad, record: &Record) -> String {
     let mut text = match channel.capacity {
-        Some(capacity) => format!("the channel has room for {capacity} messages"),
+        Some(capacity) => {
+            format!("the channel has room for {}", counted(capacity, "message"))
+        }
         None => "the channel is unbounded".to_owned(),
     };
     if let Some(length) = channel.mean_length {
-        text += &format!(", and contained {length:.3} in the mean");
+        text += &format!("; {length:.3} messages under way on average");
     }
     let switches =
         record.switches.map(|of| of.voluntary_per_operation + of.involuntary_per_operation);
@@ -111,10 +113,14 @@ fn heading(record: &Record) -> String {
         (false, Ending::Signal) => " (incomplete: interrupted)",
         (false, _) => " (incomplete: failed)",
     };
-    let counted = |count: u64, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let tasks = counted(record.tasks, "task");
     let laps = counted(record.iterations, "iteration");
     format!("{tasks}, {laps}{incomplete}:\n")
+}
+
+/// A count of things, such as `1 task` or `2 tasks`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A phase after its name: of one sample, which has no distribution, one figure.

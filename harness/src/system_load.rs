@@ -37,7 +37,7 @@ impl SystemLoad {
         let of_companions: u64 = companions.iter().filter_map(|pid| run_ns(*pid)).sum();
         let children = Counters::of_children();
         Self {
-            children_ns: children.user_ns + children.system_ns + of_companions,
+            children_ns: children.cpu_ns() + of_companions,
             cpu_time: CpuTime::parse(cpus, &stat),
             steal_ns: times_of("cpu", &stat).map(|times| times[7]),
             quotas: quotas(&SystemFiles::live()),

@@ -98,7 +98,7 @@ impl From<TaskError> for io::Error {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::Failed(error) => error,
-            TaskError::Panicked(_) => Self::other(error),
+            TaskError::Panicked(text) => Self::other(format!("it panicked: {text}")),
         }
     }
 }

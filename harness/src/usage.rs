@@ -50,7 +50,7 @@ impl Start {
         let used = after?.since(self.counters?);
         Some(Span {
             used,
-            interference: load.since(&self.load, wall_ns, used.user_ns + used.system_ns),
+            interference: load.since(&self.load, wall_ns, used.cpu_ns()),
             run_delay_ns: threads.since(&self.threads),
             cpu_counts: [self.cpu_counts, cpu_counts],
             cpus: threads.cpus(self.threads),
@@ -76,7 +76,7 @@ pub struct Span {
 impl Span {
     /// Whether nothing ran.
     pub fn is_idle(&self) -> bool {
-        self.used.switches() == 0 && self.used.user_ns + self.used.system_ns == 0
+        self.used.switches() == 0 && self.used.cpu_ns() == 0
     }
 
     /// What kept tasks waiting, per operation.

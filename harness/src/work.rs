@@ -139,7 +139,7 @@ fn timed(units: u64) -> u64 {
 }
 
 /// The most units of work per hop.
-const MOST_WORK: u64 = 1_000_000_000;
+pub const MOST_WORK: u64 = 1_000_000_000;
 
 /// `--work`, for programs whose tasks hand a token over.
 #[derive(Clone, Copy, Debug, clap::Args, Serialize)]

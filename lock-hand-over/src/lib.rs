@@ -36,15 +36,13 @@ use futures::executor::block_on;
 use harness::limits;
 use harness::rounds::{Crew, Lateness, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::work::MOST_WORK;
 use harness::{
     Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock, threads,
 };
 
 use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
 use crate::task::{Shared, Tally, Task};
-
-/// The most units of work, as with `--work`.
-const MOST_WORK: u64 = 1_000_000_000;
 
 /// The most acquisitions a second.
 const MOST_RATE: i64 = 100_000_000;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use harness::rounds::{Lateness, Member, Purpose, Round};
+use harness::rounds::{Apart, Lateness, Member, Purpose, Round};
 use harness::samples::Samples;
 use harness::trace::Stop;
 use harness::work::spend;
@@ -33,10 +33,6 @@ pub struct Shared<L> {
     /// Who took the lock, until its last release before another did, with `--trace`.
     holds: Mutex<Vec<[Stop; 2]>>,
 }
-
-/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
-#[repr(align(128))]
-struct Apart<T>(T);
 
 impl<L: Lock> Shared<L> {
     /// What the tasks of a run share.

@@ -51,13 +51,13 @@ pub enum Resource {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// That of the machine, or of a namespace.
+    /// The limit counts the use of all processes of the machine, or of a namespace.
     Machine,
-    /// That of a user.
+    /// The limit counts the use of all processes of a user.
     User,
-    /// That of a control group.
+    /// The limit counts the use of all processes of a control group.
     Group,
-    /// That of a process.
+    /// The limit counts the use of this process alone.
     Process,
 }
 
@@ -178,7 +178,11 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         of_user(machine.locked_memory()),
         of_machine(Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0))),
     ];
-    rows.extend([machine.deadline(), machine.unseen(), machine.rings()].into_iter().flatten());
+    rows.extend(
+        [machine.deadline(), machine.unseen().map(of_machine), machine.rings()]
+            .into_iter()
+            .flatten(),
+    );
     rows.extend(machine.of_groups(Threads, "pids", &[GroupFiles::PIDS]));
     rows.extend(machine.of_groups(Memory, "memory", &[GroupFiles::MEMORY_2, GroupFiles::MEMORY_1]));
     rows
