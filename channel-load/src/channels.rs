@@ -34,7 +34,8 @@ impl<const W: usize> Message<W> {
     #[inline]
     pub fn content(self) -> Option<(usize, u64)> {
         let first = self.0[0];
-        (first > 0).then_some(((first & 0xffff) as usize, first >> PRODUCER_BITS))
+        (first > 0)
+            .then_some(((first & ((1 << PRODUCER_BITS) - 1)) as usize, first >> PRODUCER_BITS))
     }
 
     fn bytes(&self) -> &[u8] {

@@ -52,13 +52,16 @@ use harness::record::{ChannelLoad, ScheduleKept};
 use harness::rounds::{Crew, Lateness, Purpose, Round};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::samples::Samples;
+use harness::work::MOST_WORK;
 use harness::{
     Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
     async_tasks, clock, limits, threads,
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
-use crate::channels::{Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue};
+use crate::channels::{
+    Awaited, Blocking, Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue,
+};
 use crate::tasks::{CREDIT, Consumer, Producer, Received, Sent, Shared, Tally, verify};
 
 /// The most producers, and consumers.
@@ -66,9 +69,6 @@ const MOST_TASKS: i64 = 1024;
 
 /// The largest capacity, in messages.
 const MOST_CAPACITY: usize = 1 << 16;
-
-/// The most units of work, as with `--work` elsewhere.
-const MOST_WORK: u64 = 1_000_000_000;
 
 /// The most messages a second.
 const MOST_RATE: i64 = 100_000_000;
@@ -245,7 +245,9 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
             "--consumers {consumers}: --channel {kind} has one receiver; choose flume or async-channel"
         ),
         (Pipe, Some(_)) => {
-            "--capacity: a pipe's is in pages; leave it out, and the record has it".to_owned()
+            "--capacity: a pipe's capacity is in pages; leave the flag out, and the record shows how many \
+             messages fit"
+                .to_owned()
         }
         (Tokio | AsyncChannel | Queue | Broken, Some(Capacity::Messages(0))) => {
             format!("--capacity 0: --channel {kind} has room for 1 message or more")
@@ -265,57 +267,61 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     }
 }
 
+/// Measures a channel that serves both threads and tasks of a runtime.
+fn measure_either<const W: usize, S, R>(
+    flags: &Flags,
+    bench: &Bench,
+    ends: (S, R),
+) -> anyhow::Result<()>
+where
+    Blocking<S>: Outlet<W>,
+    Blocking<R>: Inlet<W>,
+    Awaited<S>: Outlet<W>,
+    Awaited<R>: Inlet<W>,
+{
+    if flags.are_threads() {
+        measure::<W>(flags, bench, blocking(ends))
+    } else {
+        measure::<W>(flags, bench, awaited(ends))
+    }
+}
+
 /// Measures messages of so many words.
 fn with_messages<const W: usize>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let room = flags.room();
-    match (flags.channel, room, flags.are_threads()) {
-        (Kind::Std, Some(room), _) => {
-            measure::<W>(flags, bench, blocking(mpsc::sync_channel(room)))
-        }
-        (Kind::Std, None, _) => measure::<W>(flags, bench, blocking(mpsc::channel())),
-        (Kind::Crossbeam, ..) => {
+    match (flags.channel, room) {
+        (Kind::Std, Some(room)) => measure::<W>(flags, bench, blocking(mpsc::sync_channel(room))),
+        (Kind::Std, None) => measure::<W>(flags, bench, blocking(mpsc::channel())),
+        (Kind::Crossbeam, _) => {
             let open = crossbeam_channel::bounded;
             let ends = room.map_or_else(crossbeam_channel::unbounded, open);
             measure::<W>(flags, bench, blocking(ends))
         }
-        (Kind::Flume, _, is_thread) => {
-            let ends = room.map_or_else(flume::unbounded, flume::bounded);
-            if is_thread {
-                measure::<W>(flags, bench, blocking(ends))
-            } else {
-                measure::<W>(flags, bench, awaited(ends))
-            }
-        }
-        (Kind::AsyncChannel, _, is_thread) => {
+        (Kind::Flume, _) => measure_either::<W, _, _>(
+            flags,
+            bench,
+            room.map_or_else(flume::unbounded, flume::bounded),
+        ),
+        (Kind::AsyncChannel, _) => {
             let ends = room.map_or_else(async_channel::unbounded, async_channel::bounded);
-            if is_thread {
-                measure::<W>(flags, bench, blocking(ends))
-            } else {
-                measure::<W>(flags, bench, awaited(ends))
-            }
+            measure_either::<W, _, _>(flags, bench, ends)
         }
-        (Kind::Tokio, Some(room), true) => {
-            measure::<W>(flags, bench, blocking(tokio_mpsc::channel(room)))
+        (Kind::Tokio, Some(room)) => {
+            measure_either::<W, _, _>(flags, bench, tokio_mpsc::channel(room))
         }
-        (Kind::Tokio, Some(room), false) => {
-            measure::<W>(flags, bench, awaited(tokio_mpsc::channel(room)))
+        (Kind::Tokio, None) => {
+            measure_either::<W, _, _>(flags, bench, tokio_mpsc::unbounded_channel())
         }
-        (Kind::Tokio, None, true) => {
-            measure::<W>(flags, bench, blocking(tokio_mpsc::unbounded_channel()))
-        }
-        (Kind::Tokio, None, false) => {
-            measure::<W>(flags, bench, awaited(tokio_mpsc::unbounded_channel()))
-        }
-        (Kind::Futures, Some(room), _) => {
+        (Kind::Futures, Some(room)) => {
             measure::<W>(flags, bench, awaited(futures_mpsc::channel(room)))
         }
-        (Kind::Futures, None, _) => measure::<W>(flags, bench, awaited(futures_mpsc::unbounded())),
-        (Kind::Queue, ..) => measure::<W>(flags, bench, blocking(queue(room))),
-        (Kind::Pipe, ..) => {
+        (Kind::Futures, None) => measure::<W>(flags, bench, awaited(futures_mpsc::unbounded())),
+        (Kind::Queue, _) => measure::<W>(flags, bench, blocking(queue(room))),
+        (Kind::Pipe, _) => {
             let ends = pipe().map_err(to_create("the pipe"))?;
             measure::<W>(flags, bench, blocking(ends))
         }
-        (Kind::Broken, ..) => {
+        (Kind::Broken, _) => {
             let (sound, inlet) = blocking(queue(room));
             measure::<W>(flags, bench, (Broken::new(sound, flags.fault, flags.at), inlet))
         }
@@ -338,7 +344,7 @@ fn measure<const W: usize>(
     };
     let (crew, shared) = (Crew::default(), Arc::new(Shared::new(flags)));
     let bodies = bodies(outlets, inlet, &crew, &shared);
-    let driver = Driver { flags: flags.clone(), bench: bench.clone(), shared, room };
+    let driver = Driver { bench: bench.clone(), shared, room };
     if flags.are_threads() {
         return driver.among_threads(crew, bodies);
     }
@@ -391,7 +397,6 @@ fn bodies<O: Outlet<W>, I: Inlet<W>, const W: usize>(
 
 /// Runs the tasks and their rounds.
 struct Driver {
-    flags: Flags,
     bench: Bench,
     shared: Arc<Shared>,
     /// How many messages fit into the channel.
@@ -423,7 +428,7 @@ impl Driver {
         bodies: Vec<Body>,
     ) -> anyhow::Result<()> {
         let numbered = self.bench.tasks_to_create().zip(bodies);
-        let start = |(_, body)| spawn(self.flags.runtime.runtime, body);
+        let start = |(_, body)| spawn(self.shared.flags.runtime.runtime, body);
         let tasks: Vec<_> = numbered.map(start).collect();
         let driven = self.drive(&mut crew).await;
         async_tasks::end(&self.bench, driven, crew, tasks.into_iter().map(outcome)).await
@@ -434,7 +439,8 @@ impl Driver {
     /// # Errors
     /// If a task fails, or messages are not received as they were sent.
     async fn drive(&self, crew: &mut Crew<Tally>) -> anyhow::Result<()> {
-        let Self { flags, bench, shared, .. } = self;
+        let Self { bench, shared, .. } = self;
+        let flags = &shared.flags;
         for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
             shared.begin();
             let (mut sent, mut received) = (Vec::new(), Vec::new());
@@ -453,17 +459,20 @@ impl Driver {
 
     /// Stores what the tasks measured in a round.
     fn report(&self, round: &Round, sent: &[Sent], received: Vec<Received>) -> anyhow::Result<()> {
-        let Self { flags, bench, shared, room } = self;
+        let Self { bench, shared, room } = self;
         let messages = sent.iter().map(|one| one.messages).sum();
         let mut load = ChannelLoad { capacity: *room, messages, mean_length: None };
-        let (mut samples, mut kept) = (shared.samples(sent, &received), None);
-        if flags.rate.is_some() {
+        let mut kept = None;
+        let mut samples;
+        if shared.flags.rate.is_some() {
             let missed = sent.iter().map(|one| one.missed).sum();
             kept = Some(ScheduleKept { missed, called_late: None });
             let late_ns = sent.iter().map(|one| one.late_ns).sum();
             let (late, mean_length) = lateness(round, received, late_ns);
             load.mean_length = mean_length;
             samples = vec![late];
+        } else {
+            samples = shared.samples(sent, &received);
         }
         let has_iterations = samples.first().is_some_and(|principal| principal.count() > 0);
         if round.purpose == Purpose::Measured && has_iterations {
@@ -475,20 +484,21 @@ impl Driver {
 
     /// The CPU time of a message, unless tasks waited by yielding.
     fn cpu(&self, messages: u64) -> Option<Samples> {
-        if self.flags.rate.is_some() && !self.flags.are_threads() {
+        let flags = &self.shared.flags;
+        if flags.rate.is_some() && !flags.are_threads() {
             self.bench.findings().waits_by_yielding = true;
             return None;
         }
         let used = self.bench.used()?;
         let measured = Measured { operations: messages, ..Measured::single("cpu", "message") };
         let mut cpu = Samples::new(measured);
-        cpu.add(used.user_ns + used.system_ns);
+        cpu.add(used.cpu_ns());
         Some(cpu)
     }
 }
 
-/// The times of all messages of an open loop, and the mean number of those that were sent, `late_ns`
-/// in all after they were due, and not yet received.
+/// The times of all messages of an open loop, and the mean number of messages under way. `late_ns` is
+/// the sum of how late they were sent.
 fn lateness(round: &Round, received: Vec<Received>, late_ns: u64) -> (Samples, Option<f64>) {
     let mut all = Samples::new(Measured::single("message", "message"));
     let ended_ns = received.iter().map(|one| one.last_ns).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::ensure;
 use harness::async_tasks::caught;
-use harness::rounds::{Member, Round};
+use harness::rounds::{Apart, Member, Round};
 use harness::samples::Samples;
 use harness::work::spend;
 use harness::{Measured, RuntimeKind, clock};
@@ -23,11 +23,6 @@ const BLOCK: u64 = 16_384;
 
 /// Messages for which a producer takes credit at a time.
 pub const CREDIT: u64 = 1024;
-
-/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-struct Apart<T>(T);
 
 /// What the tasks share.
 #[derive(Debug)]
@@ -52,7 +47,7 @@ struct Blocks {
 }
 
 impl Shared {
-    /// For the tasks of a run.
+    /// What the tasks of a run share.
     pub fn new(flags: &Flags) -> Self {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "message") };
         let lots = u64::from(flags.producers + flags.consumers);
@@ -162,7 +157,8 @@ pub struct Sent {
     pub messages: u64,
     /// Messages that were due before it waited for their times.
     pub missed: u64,
-    /// The time from when messages were due until they were sent, summed, in nanoseconds.
+    /// The time from when messages were due until the producer began to send them, summed, in
+    /// nanoseconds.
     pub late_ns: u64,
 }
 
@@ -205,12 +201,12 @@ pub fn verify(sent: &[Sent], received: &[Received]) -> anyhow::Result<()> {
         let expected = u128::from(*messages) * u128::from(messages + 1) / 2;
         ensure!(
             sum == expected as u64,
-            "producer {producer} sent {messages} messages, and as many but not each of them were \
-             received"
+            "producer {producer} sent {messages} messages; as many were received, but some twice and \
+             others not at all"
         );
     }
     let is_ordered = received.iter().all(|consumer| consumer.is_ordered);
-    ensure!(is_ordered, "a consumer received messages of a producer in another order");
+    ensure!(is_ordered, "a consumer received the messages of one producer out of order");
     Ok(())
 }
 

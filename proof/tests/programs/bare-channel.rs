@@ -33,7 +33,8 @@ fn main() -> anyhow::Result<()> {
     let limit = Duration::try_from_secs_f64(seconds.parse()?).context("reading SECONDS")?;
     let mean_ns = match checks.as_str() {
         "checked" => measure::<true>(channel, limit)?,
-        _ => measure::<false>(channel, limit)?,
+        "unchecked" => measure::<false>(channel, limit)?,
+        other => bail!("neither checked nor unchecked: {other}"),
     };
     println!("{mean_ns:.3}");
     Ok(())

@@ -83,7 +83,7 @@ fn work_in_every_hop_appears_in_its_time() {
     }
 }
 
-/// Of a consumer, for each message.
+/// A consumer's work for each message appears in its CPU time.
 #[test]
 #[ignore = "part of the proof"]
 fn work_for_every_message_appears_in_its_cpu_time() {
