@@ -47,7 +47,7 @@ mod tests {
     use crate::judge::compare::Comparison;
     use crate::judge::report::Report;
     use crate::measure::guest::Laps;
-    use crate::show::json::{Advice, Limits, OfProgram};
+    use crate::show::json::{Advice, ImpactOfProgram, Limits};
     use crate::store::results::{Environment, Invocation, RunDescription};
 
     fn check<T: JsonSchema>(file: &str) {
@@ -75,6 +75,6 @@ mod tests {
         check::<Report>("report.schema.json");
         check::<Limits<'_>>("limits.schema.json");
         check::<Advice<'_>>("advice.schema.json");
-        check::<OfProgram<'_>>("impact.schema.json");
+        check::<ImpactOfProgram<'_>>("impact.schema.json");
     }
 }

@@ -71,7 +71,8 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     }
     let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
     let ranks = run.as_ref().map_or_else(Vec::new, |run| ranks(manifest, &RECORDED, run));
-    let slow = slow(&ranks);
+    let is_comparable = run.as_ref().is_some_and(|report| report.run.state.is_comparable);
+    let slow = if is_comparable { slow(&ranks) } else { Vec::new() };
     sort_by_worth(&mut settings, &slow);
     let standing = run.as_ref().map(|report| Standing { report, ranks: &ranks, slow: &slow });
     let page = show::advise::page(standing.as_ref(), &settings, &unusual);
@@ -100,7 +101,7 @@ impl Entry {
             (Some(file), _) => in_files(files, file).into_iter().find_map(read)?,
             (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
         };
-        let Self { name, file, fact, is_hidden, advised, change, cost, does, source, .. } = &self;
+        let Self { file, advised, change, .. } = &self;
         let cases = quoted(cases.iter().map(String::as_str));
         let (mut restore, mut test) = (None, format!("brigade run {cases}"));
         if let (Some(file), None) = (file, change) {
@@ -114,17 +115,17 @@ impl Entry {
         }
         let applies = now != *advised && self.needs.iter().all(is_met);
         applies.then(|| Setting {
-            name: name.clone(),
-            file: file.clone(),
-            fact: fact.clone(),
-            now: Some(now).filter(|_| !is_hidden),
-            advised: advised.clone(),
-            change: change.clone(),
-            does: does.clone(),
-            source: source.clone(),
+            name: self.name,
+            file: self.file,
+            fact: self.fact,
+            now: (!self.is_hidden).then_some(now),
+            advised: self.advised,
+            change: self.change,
+            does: self.does,
+            source: self.source,
             test,
             restore,
-            cost: *cost,
+            cost: self.cost,
         })
     }
 }

@@ -94,7 +94,7 @@ impl Cli {
     pub fn from_command_line() -> Result<Self, clap::Error> {
         let cli = Self::try_parse()?;
         if cli.command.is_some() && cli.run != RunFlags::default() {
-            let message = "flags of a subcommand are after it, such as: brigade run --rounds 3\n";
+            let message = "put flags after the subcommand, as in: brigade run --rounds 3\n";
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         Ok(cli)
@@ -326,7 +326,7 @@ pub struct LimitsFlags {
     /// Show all limits of one kind of task
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
-    /// Recommend threads or async for this many connections, and exit with 3 if no kind fits; with
+    /// Recommend threads or async for this many connections, and exit with 3 if neither fits; with
     /// --kind, print the commands that raise its limits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub tasks: Option<u64>,

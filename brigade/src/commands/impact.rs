@@ -27,7 +27,7 @@ use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::shell::quoted;
 use crate::show;
-use crate::show::json::OfProgram;
+use crate::show::json::ImpactOfProgram;
 
 /// Runs `brigade impact`.
 ///
@@ -67,7 +67,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     output::print(&if flags.json {
         let exit_code = status.and_then(|status| status.code());
         let signal = status.and_then(|status| status.signal());
-        output::json(&OfProgram::new(&impact, exit_code, signal))?
+        output::json(&ImpactOfProgram::new(&impact, exit_code, signal))?
     } else {
         show::text::impact(&impact)
     })?;

@@ -29,15 +29,16 @@ pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     };
     let kinds: Vec<Forecast> = kinds.into_iter().map(forecast).collect();
     let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
-    let answer = |tasks| {
-        let sides = CONNECTIONS.map(forecast);
-        let savings = savings_here(manifest);
-        connections(tasks, &sides, fullest_here(manifest).as_ref(), &savings)
-    };
-    output::print(&match &kinds[..] {
+    output::print(&match (&kinds[..], flags.tasks) {
         _ if flags.json => output::json(&Limits::new(flags.tasks, &kinds))?,
-        [kind] => of_kind(kind, flags.tasks),
-        _ => of_kinds(&kinds, flags.tasks, flags.tasks.map_or_else(Vec::new, answer)),
+        ([kind], tasks) => of_kind(kind, tasks),
+        ([threads, async_tasks], Some(tasks)) => {
+            let report = fullest_here(manifest);
+            let sides = [threads, async_tasks];
+            let answer = connections(tasks, sides, report.as_ref(), &savings_here(manifest));
+            of_kinds(&kinds, Some(tasks), answer)
+        }
+        (_, tasks) => of_kinds(&kinds, tasks, Vec::new()),
     })?;
     if let (Some(kind), Some(tasks)) = (flags.kind, flags.tasks)
         && let Err(refusal) = admit(&Need::new(kind, tasks), &limits)

@@ -37,11 +37,11 @@ pub struct Live {
     drawn: Option<(Instant, Duration)>,
 }
 
-/// Drawing takes at most one part in so many of the time: a long run has more to work out.
+/// Drawing takes at most one part in so many of the time: the longer a run, the longer a draw takes.
 const TIMES_BETWEEN: u32 = 50;
 
 impl Live {
-    /// Draws `text` over what was drawn before, cut to the terminal, unless that was only just.
+    /// Draws `text` over what was drawn before, cut to the terminal, unless it drew a moment ago.
     pub fn draw(&mut self, text: impl FnOnce() -> String) {
         let Some(most) = lines_of_terminal() else { return };
         if self.drawn.is_some_and(|(ended, took)| ended.elapsed() < TIMES_BETWEEN * took) {
@@ -168,9 +168,10 @@ mod tests {
         if std::env::var_os(DRAWS).is_some() {
             let mut live = Live::default();
             live.draw(|| text(60, 'a'));
-            live.draw(|| text(20, 'c'));
             live.drawn = None;
             live.draw(|| text(10, 'b') + "end\n");
+            live.drawn = Some((Instant::now(), Duration::from_secs(60)));
+            live.draw(|| text(20, 'c'));
             // Until the terminal closes.
             let _ = io::stdin().read(&mut [0]);
             return;
@@ -202,7 +203,7 @@ mod tests {
             tmux(&["kill-server"]);
             let expected = text(10, 'b') + "end";
             assert!(shown.contains(&expected), "{columns}×{rows}:\n{shown}");
-            // The second was drawn too soon after the first.
+            // The third draw comes too soon after the second.
             assert!(!shown.contains(['a', 'c']), "{columns}×{rows}:\n{shown}");
         }
     }

@@ -27,7 +27,7 @@ use crate::store::results::{Environment, HTML_PAGE, RunDescription, SavedRun};
 pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let folder = flags.folder.clone().map_or_else(|| latest(manifest), Ok)?;
     let Saved { mut run, mut schedule } = Saved::read(&folder)?;
-    let reporter = Reporter::new(manifest, &folder);
+    let reporter = Reporter::new(manifest, &folder, &run);
     let report = reporter.report(&mut run, &mut schedule);
     drop(run);
     if let Some(folder) = &flags.pictures {
@@ -74,11 +74,9 @@ impl<'a> Reporter<'a> {
         Self { manifest, folder, others: Vec::new() }
     }
 
-    /// Reads the other runs next to this folder.
-    pub fn new(manifest: &'a Manifest, folder: &'a Path) -> Self {
-        let own = SavedRun::described(folder);
-        let before = own.map_or(String::new(), |own| own.description.started_at);
-        let others = alike(folder, &before).into_iter();
+    /// Reads the other runs next to this folder, which has the run `own`.
+    pub fn new(manifest: &'a Manifest, folder: &'a Path, own: &Run) -> Self {
+        let others = alike(folder, own, &own.description.started_at).into_iter();
         let others = others.map(|(_, mut saved)| OtherRun::new(manifest, &mut saved.run)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }

@@ -64,7 +64,7 @@ fn resumed(
         let done = if is_written == [true; 2] {
             "nothing to do: the run is complete"
         } else {
-            let report = Reporter::new(manifest, path).report(&mut run, &mut schedule);
+            let report = Reporter::new(manifest, path, &run).report(&mut run, &mut schedule);
             write_pages(&folder, &report)?;
             "the run is complete: its pages were missing, and are written"
         };

@@ -111,7 +111,7 @@ pub fn finish(
 ) -> anyhow::Result<Exit> {
     let path = series.folder.path.clone();
     // It reads earlier runs, which the loop must not.
-    let reporter = Reporter::new(manifest, &path);
+    let reporter = Reporter::new(manifest, &path, &series.run);
     let screen = |schedule: &Schedule, _, run: &mut Run| reporter.running(run, schedule);
     session.measure(&mut schedule, cases, slice::from_mut(&mut series), screen)?;
     let Series { folder, mut run, .. } = series;

@@ -67,22 +67,18 @@ pub fn neighbours(parent: &Path) -> Neighbours {
     neighbours
 }
 
-/// The runs of the same build on the same machine as the one in `folder`, next to it, that began
-/// before `before`, with their folders. Warns of those that cannot be read, once.
-pub fn alike(folder: &Path, before: &str) -> Vec<(PathBuf, Saved)> {
+/// The runs of the same build on the same machine as `own`, the one in `folder`, next to it, that
+/// began before `before`, with their folders. Warns of those that cannot be read, once.
+pub fn alike(folder: &Path, own: &Run, before: &str) -> Vec<(PathBuf, Saved)> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let Some(parent) = folder.parent() else { return Vec::new() };
-    let Ok(own) = SavedRun::described(&folder) else { return Vec::new() };
-    let mut own = Saved::described(&own);
-    // Without its records it is a run whose processes inherited nothing that is known.
-    let _ = SavedRun::read(&folder, |invocation| own.add(&invocation));
     let mut neighbours = Neighbours::read(parent);
     let add = |saved: &mut Saved, invocation| saved.add(&invocation);
     let mut alike = neighbours.alike(&folder, before, Saved::described, add);
     neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
-    let inherited = own.run.inherited_values();
+    let inherited = own.inherited_values();
     // Before its first process a run has inherited nothing.
-    alike.retain(|(_, other)| own.run.len() == 0 || other.run.inherited_values() == inherited);
+    alike.retain(|(_, other)| own.len() == 0 || other.run.inherited_values() == inherited);
     alike
 }
 
@@ -118,8 +114,9 @@ mod tests {
             fs::write(folder.join(RECORDS), records).unwrap();
         }
         let alike = |own: &str| {
-            let before = Saved::read(&parent.path().join(own)).unwrap().run.description.started_at;
-            let found = alike(&parent.path().join(own), &before).into_iter();
+            let folder = parent.path().join(own);
+            let own = Saved::read(&folder).unwrap().run;
+            let found = alike(&folder, &own, &own.description.started_at).into_iter();
             let name = |folder: PathBuf| folder.file_name().unwrap().to_owned();
             let mut names: Vec<_> = found.map(|(folder, _)| name(folder)).collect();
             names.sort();

@@ -92,9 +92,7 @@ impl<'a> Session<'a> {
             let Turn { round, case, side, attempt } = turn;
             let Series { folder, run, binaries, wrap, flags } = &mut series[side];
             let ended = run.len();
-            if is_drawn_after(ended) {
-                live.draw(|| screen(schedule, turn, run));
-            }
+            live.draw(|| screen(schedule, turn, run));
             let job = Job {
                 case: cases[case],
                 under: wrap,
@@ -120,12 +118,6 @@ impl<'a> Session<'a> {
         signals.exit_at_once(true);
         Ok(())
     }
-}
-
-/// Whether to draw the screen after so many processes. To draw it takes longer the more there are, so
-/// the longer a run has lasted the fewer are drawn.
-fn is_drawn_after(ended: usize) -> bool {
-    ended.is_multiple_of(1 + ended / 500)
 }
 
 /// The invocations of a run, or of a side of a comparison, in progress.
@@ -190,22 +182,5 @@ pub fn described(
         cases: cases.iter().map(|case| case.name.clone()).collect(),
         details: cases.iter().map(detail).collect(),
         ..RunDescription::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_drawn_after;
-
-    /// Each process is looked at once when the screen is drawn.
-    #[test]
-    fn drawing_takes_as_long_for_each_process_of_a_long_run_as_of_a_short_one() {
-        let looks_per_process = |all: usize| {
-            let looks: usize = (0..all).filter(|ended| is_drawn_after(*ended)).sum();
-            looks as f64 / all as f64
-        };
-        let [short, long] = [500, 9000].map(looks_per_process);
-        assert!(long < 2.5 * short, "{short} {long}");
-        assert!((0..500).all(is_drawn_after));
     }
 }

@@ -27,7 +27,8 @@ pub struct Setting {
     pub does: String,
     /// Where that is documented.
     pub source: String,
-    /// The command that measures its effect; one that does not change it runs before and after.
+    /// The command that measures its effect. If `restore` is `null`, it does not change the setting:
+    /// run it before and after the change.
     pub test: String,
     /// The command that restores it; `null` if the test does not change it.
     pub restore: Option<String>,

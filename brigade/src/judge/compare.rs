@@ -121,6 +121,13 @@ pub enum Design {
     Groups,
 }
 
+impl Design {
+    /// The confidence of all verdicts together; of two saved runs that of each.
+    fn confidence(self) -> f64 {
+        if self == Self::Groups { CONFIDENCE } else { OF_VERDICTS }
+    }
+}
+
 /// Why a comparison cannot decide anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -238,7 +245,7 @@ impl Comparison {
         }
         not_compared.extend(others.values().map(|row| not_measured(row, SideName::Baseline)));
         let largest = largest(earlier);
-        let all = if design == Design::Groups { CONFIDENCE } else { OF_VERDICTS };
+        let all = design.confidence();
         // So many intervals have `all` together, by Bonferroni's inequality.
         let intervals = if design == Design::TwoRuns { 1 } else { pairs.len().max(1) };
         let mut comparison = Self {
@@ -362,7 +369,7 @@ impl Comparison {
 
     /// The confidence of all verdicts together; of two saved runs that of each.
     pub fn overall_confidence(&self) -> f64 {
-        if self.design == Design::Groups { CONFIDENCE } else { OF_VERDICTS }
+        self.design.confidence()
     }
 
     /// Whether a slowdown of the margin or more is excluded of a case. Of two saved runs the verdict

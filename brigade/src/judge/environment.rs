@@ -175,9 +175,9 @@ const NETWORK: &str = "net.";
 const INHERITED: [&str; 6] = ["cgroup.", LIMITS, NETWORK, "process.", "scheduling.", "variables."];
 const MARK: &str = "scheduling.timer_slack_ns";
 
-/// CPUs between which the kernel moves no threads, and those that all processes of a run used if
-/// there are such.
+/// CPUs between which the kernel moves no threads.
 const UNBALANCED_CPUS: &str = "process.unbalanced_cpus";
+/// The CPUs that the processes of a run used, recorded if there are unbalanced ones.
 const RAN_ON: &str = "process.ran_on_cpus";
 
 /// Variables that change no figures.
@@ -271,7 +271,7 @@ pub struct Inherited {
     /// What processes should inherit: what the runner could pass on when the run began. Of a fact
     /// that a command around all processes changed, it is what the first process inherited.
     expected: Facts,
-    /// These facts.
+    /// The facts that a command around all processes changed, so far.
     changed_around: Vec<Difference>,
     /// The facts of the network of the first server.
     of_servers: Facts,
@@ -281,7 +281,7 @@ pub struct Inherited {
 }
 
 /// The most sets of facts that are kept, since a stranger's run may have a new one in each record.
-/// Processes with others are not used.
+/// A process with a further set is not used.
 const MOST_SETS: usize = 256;
 
 impl Inherited {

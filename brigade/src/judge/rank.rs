@@ -21,7 +21,7 @@ pub struct Rank<'a> {
     pub row: &'a Row,
     /// What it has in common with others on the first screen; empty if nothing.
     pub block: &'a str,
-    /// Which cost that settings affect it shows; `None` if none.
+    /// The cost that this figure shows, if settings affect it.
     pub cost: Option<CostKind>,
     /// The figure divided by the median of recorded machines.
     pub ratio: f64,

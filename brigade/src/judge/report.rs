@@ -12,7 +12,7 @@ use super::lost_time::LostTime;
 use super::pinning::Pinning;
 use super::prediction::{Difference, Prediction};
 use super::row::{Other, Quantity, Row, named};
-use super::run::{FiguresByCase, Run, case_of};
+use super::run::{FiguresByCase, Run, case_of, figures_by_case};
 use super::savings::Savings;
 use super::state::{FEWEST_ROUNDS, State, Word};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
@@ -177,8 +177,7 @@ pub struct Group {
 impl Group {
     /// The figures of the cases, without those of single measurements.
     pub fn cases(&self) -> impl Iterator<Item = &Row> {
-        let mut before = None;
-        self.rows.iter().filter(move |row| before.replace(&row.case) != Some(&row.case))
+        self.rows.chunk_by(|one, next| one.case == next.case).map(|rows| &rows[0])
     }
 }
 
@@ -256,6 +255,8 @@ struct Cases<'a> {
     planned: Vec<String>,
     /// Whether ratios of the run answer questions.
     is_fit: bool,
+    /// Whether nothing disturbed it, however few its rounds.
+    is_quiet: bool,
 }
 
 impl<'a> Cases<'a> {
@@ -266,8 +267,9 @@ impl<'a> Cases<'a> {
         };
         let skipped = description.skipped.iter().map(|skipped| &skipped.case);
         let planned = description.cases.iter().chain(skipped).map(name).collect();
-        let is_fit = State::of_run(run, FEWEST_ROUNDS).is_fit;
-        Self { rows: run.rows(), planned, is_fit }
+        let state = State::of_run(run, FEWEST_ROUNDS);
+        let is_quiet = state.word == Word::Quiet;
+        Self { rows: run.rows(), planned, is_fit: state.is_fit, is_quiet }
     }
 
     /// The row of a case, or of one of its measurements.
@@ -349,11 +351,11 @@ fn is_quiet(run: &Run) -> bool {
 
 /// How far the next quiet run will be from a quiet one.
 fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases, state: &State) -> Option<Repeat> {
-    if !is_quiet(data.run) || !state.has_usual_pace() {
+    if !cases.is_quiet || !state.has_usual_pace() {
         return None;
     }
     let rows = || cases.rows.iter().map(|rows| &rows[0]);
-    let figures: FiguresByCase = rows().filter_map(|row| Some((row.key(), row.figure?))).collect();
+    let figures = figures_by_case(rows());
     // A run of one group says little about the other cases.
     let has_most = |other: &FiguresByCase| {
         2 * figures.keys().filter(|case| other.contains_key(*case)).count() >= figures.len()

@@ -60,8 +60,6 @@ pub struct Row {
     /// From the tenth to the ninetieth percentile of processes.
     pub range: Option<Interval>,
     /// Every process, in the order in which they ended.
-    #[serde(with = "shared")]
-    #[cfg_attr(test, schemars(with = "Vec<Process>"))]
     pub processes: Arc<Vec<Process>>,
     /// Percentiles of the samples within a process: medians over processes.
     pub percentiles: Percentiles,
@@ -120,8 +118,6 @@ pub struct Process {
     /// The round, counted from 1.
     pub round: u32,
     /// When it started: UTC, RFC 3339.
-    #[serde(with = "shared")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Arc<String>,
     /// Its outcome.
     pub outcome: ProcessOutcome,
@@ -148,26 +144,6 @@ pub enum ProcessOutcome {
     Refused,
     /// The runner, which was interrupted, ended it.
     Interrupted,
-}
-
-/// Values that rows share, since a process is in several, as JSON.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<T: Serialize, S: Serializer>(
-        value: &Arc<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        T::serialize(value, serializer)
-    }
-
-    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(deserializer).map(Arc::new)
-    }
 }
 
 /// Percentiles, in nanoseconds per operation; `null` if processes have too few samples.

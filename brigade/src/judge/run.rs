@@ -48,8 +48,15 @@ struct CaseOfRun {
     /// What the last process measured.
     shape: Option<Arc<Shape>>,
     samples: Vec<Sample>,
-    /// Its rows and lost time; `None` if a process has ended since they were worked out.
-    rows: Option<Vec<Row>>,
+    /// What follows from them; `None` if a process has ended since it was worked out.
+    worked_out: Option<WorkedOut>,
+}
+
+/// What the processes of a case show together.
+#[derive(Debug)]
+struct WorkedOut {
+    rows: Vec<Row>,
+    /// The time that they lost.
     lost: Option<Account>,
 }
 
@@ -90,7 +97,7 @@ impl Run {
         if self.inherited.sets() > sets {
             // It may decide which processes are used.
             for case in &mut self.cases {
-                case.rows = None;
+                case.worked_out = None;
             }
         }
         self.cases[place].add(invocation, inherits as u16);
@@ -113,7 +120,7 @@ impl Run {
         let Self { description, inherited, cases, .. } = self;
         let mut refreshed = 0;
         for case in cases {
-            if case.rows.is_none() {
+            if case.worked_out.is_none() {
                 case.refresh(manifest, description, inherited);
                 refreshed += 1;
             }
@@ -124,7 +131,7 @@ impl Run {
     /// The rows of every case, the case's figure first, as they were last worked out; a case may
     /// have no process yet.
     pub fn rows(&self) -> Vec<&[Row]> {
-        self.cases.iter().filter_map(|case| case.rows.as_deref()).collect()
+        self.cases.iter().filter_map(|case| Some(&*case.worked_out.as_ref()?.rows)).collect()
     }
 
     /// The figure of each case that has processes.
@@ -136,7 +143,8 @@ impl Run {
 
     /// The figures of its cases, by program and parameters.
     pub fn figures(&mut self, manifest: &Manifest) -> FiguresByCase {
-        figures_by_case(&self.cases(manifest))
+        self.refresh(manifest);
+        figures_by_case(self.rows().into_iter().map(|rows| &rows[0]))
     }
 
     /// The time that its processes lost.
@@ -144,7 +152,7 @@ impl Run {
         LostTime::of_cases(self.cases.iter().filter_map(CaseOfRun::lost))
     }
 
-    /// The time that they lost as shares of the time of one CPU: all may have been lost there.
+    /// The time that its processes lost, as shares of one CPU's time: it may all have been lost on one.
     pub fn lost_time_of_one_cpu(&self) -> Option<LostTime> {
         let lost = |case: &CaseOfRun| lost_by(&case.samples, Time::OfOneCpu);
         LostTime::of_cases(self.cases.iter().filter_map(lost))
@@ -178,7 +186,7 @@ impl Run {
     /// Whether its programs are those of another run.
     pub fn is_of_build_of(&self, other: &Self) -> bool {
         let [own, other] = [self, other].map(|run| Build::new(&run.description, &run.environment));
-        own.is_that_of(&other)
+        own.is_same_as(&other)
     }
 
     /// The values of each fact that its processes inherited.
@@ -216,15 +224,15 @@ impl CaseOfRun {
             self.shape = Some(Arc::clone(&figures.shape));
         }
         self.samples.push(sample);
-        self.rows = None;
+        self.worked_out = None;
     }
 
     /// The time that its processes lost.
     fn lost(&self) -> Option<Account> {
-        if self.rows.is_some() {
-            return self.lost;
+        match &self.worked_out {
+            Some(known) => known.lost,
+            None => lost_by(&self.samples, Time::OfAllCpus),
         }
-        lost_by(&self.samples, Time::OfAllCpus)
     }
 
     fn refresh(
@@ -248,8 +256,10 @@ impl CaseOfRun {
             stderr: self.stderr.clone(),
             ..Row::default()
         };
-        self.rows = Some(Row::of_case(&named, inherited, &self.samples));
-        self.lost = lost_by(&self.samples, Time::OfAllCpus);
+        self.worked_out = Some(WorkedOut {
+            rows: Row::of_case(&named, inherited, &self.samples),
+            lost: lost_by(&self.samples, Time::OfAllCpus),
+        });
     }
 }
 
@@ -257,8 +267,8 @@ impl CaseOfRun {
 pub type FiguresByCase = BTreeMap<String, Estimate>;
 
 /// The figures of these cases of a run.
-pub fn figures_by_case(rows: &[Row]) -> FiguresByCase {
-    rows.iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
+pub fn figures_by_case<'a>(rows: impl IntoIterator<Item = &'a Row>) -> FiguresByCase {
+    rows.into_iter().filter_map(|row| Some((row.key(), row.figure?))).collect()
 }
 
 /// The manifest's case that this run calls `name`.

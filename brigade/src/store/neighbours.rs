@@ -121,13 +121,13 @@ impl SavedRun {
     /// Whether its programs are those of another run.
     pub fn is_of_build_of(&self, other: &Self) -> bool {
         let [own, other] = [self, other].map(|run| Build::new(&run.description, &run.environment));
-        own.is_that_of(&other)
+        own.is_same_as(&other)
     }
 }
 
 /// What identifies the programs of a run.
 pub struct Build<'a> {
-    /// The revision, and whether it had changes.
+    /// The commit, whether files differed from it, and Brigade's version.
     revision: [Option<&'a str>; 3],
     binaries: Option<&'a BTreeMap<String, String>>,
 }
@@ -143,7 +143,7 @@ impl<'a> Build<'a> {
     }
 
     /// Whether both are of one revision, and the same binaries, as far as both runs ran them.
-    pub fn is_that_of(&self, other: &Self) -> bool {
+    pub fn is_same_as(&self, other: &Self) -> bool {
         let mut own = self.binaries.into_iter().flatten();
         let are_equal = own.all(|(program, fingerprint)| {
             let other = other.binaries.and_then(|others| others.get(program));

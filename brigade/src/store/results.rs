@@ -601,8 +601,10 @@ impl RunDescription {
             let length = name.chars().count();
             bail!("has a case of {length} characters, more than {LONGEST_CASE}");
         }
-        let names: BTreeSet<&String> = self.cases.iter().collect();
-        ensure!(names.len() == self.cases.len(), "has a case twice");
+        let mut names = BTreeSet::new();
+        if let Some(name) = self.cases.iter().find(|name| !names.insert(*name)) {
+            bail!("has the case '{name}' twice");
+        }
         Ok(())
     }
 }
@@ -761,15 +763,15 @@ mod tests {
         folder
     }
 
-    fn parse(run: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<Read> {
+    fn parse(run: &[u8], environment: &[u8], records: &[u8]) -> anyhow::Result<ReadRun> {
         let mut invocations = Vec::new();
         let run = SavedRun::parsed(run, environment)?;
         let run = run.with_records(records, records.len() as u64, |one| invocations.push(one))?;
-        Ok(Read { warnings: run.warnings, invocations })
+        Ok(ReadRun { warnings: run.warnings, invocations })
     }
 
     /// What was read of a run's records.
-    struct Read {
+    struct ReadRun {
         warnings: Warnings,
         invocations: Vec<Invocation>,
     }
@@ -966,6 +968,7 @@ mod tests {
                 "case of 1001 characters",
             ),
             (|run| run["profile"] = json!("x".repeat(1_000_000)), "text of 1000000 bytes"),
+            (|run| run["cases"][1] = run["cases"][0].clone(), "' twice"),
         ] {
             let mut files = self::files();
             let mut run: Value = serde_json::from_slice(&files[0]).unwrap();

@@ -113,8 +113,8 @@ fn earlier(
     let before = first.max(second);
     // If the two are of one build, the runs next to the second are of it, too.
     let mut known = own.to_vec();
-    let sets = own.each_ref().map(|folder| {
-        let mut set = alike(folder, before);
+    let sets = [0, 1].map(|side: usize| {
+        let mut set = alike(&own[side], &runs[side].run, before);
         set.retain(|(folder, _)| !known.contains(folder));
         known.extend(set.iter().map(|(folder, _)| folder.clone()));
         let used = set.into_iter().filter(|(_, saved)| saved.state().is_comparable);
@@ -157,7 +157,7 @@ fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
     output::print(&match flags.format {
         ComparisonFormat::Text => show::page::text(&blocks(comparison)),
         ComparisonFormat::Markdown => show::formats::blocks(&blocks(comparison)),
-        ComparisonFormat::Json => serde_json::to_string(comparison)? + "\n",
+        ComparisonFormat::Json => output::json(comparison)?,
     })
 }
 
