@@ -35,14 +35,18 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
         page.push(Block::Heading(2, INHERITED.to_owned()));
         page.push(Block::Items(unusual.iter().map(unlike_usual).collect()));
     }
-    page.extend(standing.into_iter().flat_map(|standing| ranks(standing, settings)));
+    let ranked = standing.filter(|standing| !standing.ranks.is_empty());
+    page.extend(ranked.into_iter().flat_map(|standing| ranks(standing, settings)));
     page
 }
 
 /// Whether this machine is slow, and in what.
 fn answer(Standing { report, ranks, slow }: &Standing) -> String {
     if !report.run.state.is_comparable {
-        return no_answer(&report.run.state, "brigade run").line();
+        return no_answer(&report.run.state, Some("brigade run")).line();
+    }
+    if ranks.is_empty() {
+        return "NO ANSWER: too few recorded machines have these figures.".to_owned();
     }
     let all = ranks.len();
     let slow_figures = ranks.iter().filter(|rank| rank.is_slow()).count();
@@ -140,4 +144,27 @@ fn ranks(Standing { report, ranks, .. }: &Standing, settings: &[Setting]) -> Vec
         report.run.name
     );
     vec![Block::Table(table), Block::Paragraph(source)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use crate::judge::state::Word;
+
+    #[test]
+    fn a_run_that_cannot_be_ranked_answers_nothing() {
+        let mut report = fixtures::report();
+        let first = |report: &Report| {
+            answer(&Standing { report, ranks: &[], slow: &[] })
+                .split(':')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(first(&report), "NO ANSWER");
+        report.run.state.word = Word::Unsteady;
+        report.run.state.is_comparable = false;
+        assert_eq!(first(&report), "UNSTEADY");
+    }
 }

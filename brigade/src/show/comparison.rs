@@ -39,15 +39,16 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let first = [&inherited[..], &kernels[..]].concat();
     let mut page: Vec<Block> = joined("These runs differ in", &first, ".").into_iter().collect();
     page.push(Block::Paragraph(verdict(comparison)));
-    page.extend(state_of_both(comparison).map(Block::Paragraph));
+    let shared_state = state_of_both(comparison);
+    let shows_own_state = shared_state.is_none();
+    page.extend(shared_state.map(Block::Paragraph));
     page.extend(resolution(comparison).map(Block::Paragraph));
     if !kernels.is_empty() && comparison.design == Design::TwoRuns {
         page.push(Block::Paragraph(boots()));
     }
     page.extend(joined("The CPUs differ in", &cpus, "."));
-    let has_state = state_of_both(comparison).is_none();
     let sides = SIDES.iter().zip(&comparison.sides);
-    let sides = sides.map(|(label, described)| side(label, described, has_state));
+    let sides = sides.map(|(label, described)| side(label, described, shows_own_state));
     page.push(Block::Items(sides.collect()));
     if comparison.is_one_build {
         let text = "Both sides are one build: what differs is the machine, not the program.";
@@ -353,7 +354,7 @@ fn records(side: &Side) -> String {
     side.records.clone().unwrap_or_else(|| format!("{} runs", side.states.len()))
 }
 
-fn side(label: &str, described: &Side, has_state: bool) -> String {
+fn side(label: &str, described: &Side, shows_own_state: bool) -> String {
     let Side { revision, wrap, args, states, .. } = described;
     let mut parts = vec![records(described)];
     parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
@@ -361,7 +362,7 @@ fn side(label: &str, described: &Side, has_state: bool) -> String {
         let command = quoted(words.iter().map(String::as_str));
         parts.extend((!words.is_empty()).then(|| quoted([flag, &*command])));
     }
-    parts.extend(state_of(states).filter(|_| has_state));
+    parts.extend(state_of(states).filter(|_| shows_own_state));
     format!("{label}: {}", parts.join(", "))
 }
 

@@ -40,15 +40,14 @@ pub fn group_answers(group: &Group) -> Vec<String> {
 /// What one kind of task saves, by the work in an operation: where it was measured first, and
 /// elsewhere if that differs.
 pub fn saved(savings: &[Savings]) -> Vec<String> {
-    let told = savings.iter().enumerate().filter(|(at, savings)| *at == 0 || savings.differs);
-    told.filter_map(|(_, savings)| saves(savings)).collect()
+    let shown = savings.iter().enumerate().filter(|(at, savings)| *at == 0 || savings.differs);
+    shown.filter_map(|(_, savings)| saves(savings)).collect()
 }
 
 fn saves(savings: &Savings) -> Option<String> {
     let Savings { kind, of, place, operation, .. } = savings;
     let is_known = |saving: &Saving| saving.share.interval.is_some();
     let place = place.as_ref().map_or(String::new(), |place| format!("{place}, "));
-    let with_work = with_work(savings);
     let without = savings.without_work().filter(|step| is_known(&step.saving));
     let mut text = if let Some(SavingStep { saving, over_ns, .. }) = without {
         let unit = Unit::of(*over_ns, Quantity::Nanoseconds);
@@ -56,17 +55,17 @@ fn saves(savings: &Savings) -> Option<String> {
         format!(
             "{place}without work in a {operation}, {kind} save {} of {of} ({} of \
              {}{NO_BREAK_SPACE}{}).",
-            percent(saving.share.value),
+            with_minus(&percent(saving.share.value)),
             with_ends(&show(saving.saved_ns.value), &saving.saved_ns, show),
             unit.show_roughly(*over_ns),
             unit.symbol
         )
-    } else if let Some(with_work) = with_work {
-        return Some(capital(&format!("{place}{kind} save of {of}: {with_work}.")));
     } else {
-        return None;
+        format!("{place}{kind} save of {of}: {}.", with_work(savings, "")?)
     };
-    if let Some(with_work) = with_work {
+    if without.is_some()
+        && let Some(with_work) = with_work(savings, " they save")
+    {
         text += &format!(" {}.", capital(&with_work));
     }
     if let Some(why) = &savings.why {
@@ -78,11 +77,11 @@ fn saves(savings: &Savings) -> Option<String> {
 }
 
 /// What is saved at each amount of work, such as `with 13 µs of work they save 3 % [−3, 11], with
-/// 130 µs 2 % [0, 4]`.
-fn with_work(savings: &Savings) -> Option<String> {
+/// 130 µs 2 % [0, 4]`, with `verb`.
+fn with_work(savings: &Savings, verb: &str) -> Option<String> {
     let mut known = savings.at.iter().filter(|at| at.share.interval.is_some()).map(|saving| {
         let Saving { work_ns, share, .. } = saving;
-        let saved = if share.value > 0.0 {
+        let saved = if share.value > 0.0 || share.excludes(0.0) {
             percent_with_ends(share)
         } else {
             format!("nothing{NO_BREAK_SPACE}{}", ends(share, whole_percent))
@@ -91,7 +90,7 @@ fn with_work(savings: &Savings) -> Option<String> {
     });
     let (work, saved) = known.next()?;
     let others: String = known.map(|(work, saved)| format!(", with {work} {saved}")).collect();
-    Some(format!("with {work} of work they save {saved}{others}"))
+    Some(format!("with {work} of work{verb} {saved}{others}"))
 }
 
 /// Figures with a minus instead of a hyphen.
@@ -196,6 +195,25 @@ mod tests {
         slower.at[0].share.value = -0.02;
         let text = saved(&[slower])[0].replace('\u{a0}', " ");
         assert!(text.contains("they save nothing [−4, 16], with 100 µs 1 % "), "{text}");
+        // What is clear is no nothing.
+        let mut costly = savings();
+        costly.at[0] = saving(10_000.0, -0.3, 0.1);
+        costly.steps[0] = step(0, saving(0.0, -0.3, 0.1));
+        let text = saved(&[costly])[0].replace('\u{a0}', " ");
+        assert!(
+            text.contains("they save −30 % [−40, −20]") && text.contains("save −30 % of"),
+            "{text}"
+        );
+        // Without the step of no work the rest and the reason stay.
+        let text = "It switches {} times, not {}.".to_owned();
+        let why = Some(MoreSwitches { text, first: 0.98, own: 0.02 });
+        let mut working = Savings { why, ..savings() };
+        working.steps.remove(0);
+        assert_eq!(
+            saved(&[working])[0].replace('\u{a0}', " "),
+            "Async tasks save of the time: with 10 µs of work 6 % [−4, 16], with 100 µs 1 % [−4, 6]. \
+             It switches 0.98 times, not 0.02."
+        );
         // Too few rounds for an interval say nothing.
         let mut few = savings();
         few.steps.iter_mut().for_each(|step| step.saving.share.interval = None);

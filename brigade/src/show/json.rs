@@ -19,7 +19,7 @@ pub struct Limits<'a> {
     schema_version: &'static str,
     /// The wanted number of tasks; `null` without one.
     tasks: Option<u64>,
-    /// The kinds of tasks that were asked for, or all.
+    /// The kind that was asked for; both kinds of connections for a number of tasks; or else all.
     kinds: &'a [Forecast],
 }
 
@@ -50,7 +50,7 @@ impl<'a> Advice<'a> {
 /// The answer of `brigade impact`.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct OfProgram<'a> {
+pub struct ImpactOfProgram<'a> {
     /// Schema version of this object, `major.minor`.
     schema_version: &'static str,
     #[serde(flatten)]
@@ -61,7 +61,7 @@ pub struct OfProgram<'a> {
     signal: Option<i32>,
 }
 
-impl<'a> OfProgram<'a> {
+impl<'a> ImpactOfProgram<'a> {
     pub fn new(impact: &'a Impact, exit_code: Option<i32>, signal: Option<i32>) -> Self {
         Self { schema_version: SCHEMA_VERSION, impact, exit_code, signal }
     }

@@ -135,16 +135,16 @@ fn short_name(limit: &Limit) -> String {
 /// the run measured. Without a run how to make one.
 pub fn connections(
     tasks: u64,
-    sides: &[Forecast; 2],
+    sides: [&Forecast; 2],
     report: Option<&Report>,
     savings: &[Savings],
 ) -> Vec<Block> {
     let servers = report.and_then(|report| Some((report, Servers::find(report)?)));
     let is_fit = report.is_none_or(|report| report.run.state.is_fit);
-    let [answer, fits] = fitting(tasks, sides);
+    let Fitting { answer, stops } = fitting(tasks, sides);
     let mut page = Vec::new();
-    if !fits.is_empty() {
-        page.push(Block::Paragraph(format!("{answer}: {fits}")));
+    if let Some(stops) = stops {
+        page.push(Block::Paragraph(format!("{answer}: {stops}")));
     } else {
         let costs = match &servers {
             None => {
@@ -155,17 +155,17 @@ pub fn connections(
                 let run = &report.run;
                 format!(
                     "What they cost is not known: {}",
-                    no_answer(&run.state, "brigade run").line()
+                    no_answer(&run.state, Some("brigade run")).line()
                 )
             }
-            Some((_, servers)) => costs(tasks, &sides[0], servers),
+            Some((_, servers)) => costs(tasks, sides[0], servers),
         };
         page.push(Block::Paragraph(format!("{answer}. {costs}")));
+        page.push(Block::Paragraph(savings.first().and_then(difference).unwrap_or_else(|| {
+            let command = unbroken("brigade run serve");
+            format!("What is left of that with work in a request: {command} (5 minutes)")
+        })));
     }
-    page.push(Block::Paragraph(savings.first().and_then(difference).unwrap_or_else(|| {
-        let command = unbroken("brigade run serve");
-        format!("What is left of that with work in a request: {command} (5 minutes)")
-    })));
     page.extend(
         servers.map_or_else(Vec::new, |(report, servers)| of_servers(tasks, report, &servers)),
     );
@@ -225,9 +225,22 @@ fn of_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block> {
     vec![Block::Table(table), Block::Paragraph(source)]
 }
 
-/// Whether so many threads and async tasks fit, in a word or two; and unless both do, what stops
-/// them.
-fn fitting(tasks: u64, [threads, async_tasks]: &[Forecast; 2]) -> [String; 2] {
+/// Whether so many threads and async tasks fit.
+struct Fitting {
+    /// In a word or two.
+    answer: String,
+    /// What stops them; `None` if both fit.
+    stops: Option<String>,
+}
+
+fn fitting(tasks: u64, [threads, async_tasks]: [&Forecast; 2]) -> Fitting {
+    let fit = |what: &str, is_unknown: bool| {
+        if is_unknown {
+            format!("{what} MAY FIT, as far as limits can be read")
+        } else {
+            format!("{what} FIT")
+        }
+    };
     let end = |forecast: &Forecast, what: &str| {
         let limit = forecast.binding().map_or("", |line| &line.limit.name);
         format!("{what} end at {} ({limit})", count(forecast.fits.unwrap_or(0)))
@@ -237,24 +250,25 @@ fn fitting(tasks: u64, [threads, async_tasks]: &[Forecast; 2]) -> [String; 2] {
         let command = unbroken(&format!("brigade limits --kind {kind} --tasks {tasks}"));
         format!("{command} prints how to raise it")
     };
-    let (answer, fits) = match [threads, async_tasks].map(|forecast| forecast.allows(tasks)) {
-        [true, true] if threads.at_most || async_tasks.at_most => {
-            ("BOTH MAY FIT, as far as limits can be read", String::new())
+    match [threads, async_tasks].map(|forecast| forecast.allows(tasks)) {
+        [true, true] => {
+            let is_unknown = threads.at_most || async_tasks.at_most;
+            Fitting { answer: fit("BOTH", is_unknown), stops: None }
         }
-        [true, true] => ("BOTH FIT", String::new()),
-        [false, true] => {
-            ("ONLY ASYNC TASKS FIT", format!("{}. {}", end(threads, "threads"), raise(threads)))
-        }
-        [true, false] => (
-            "ONLY THREADS FIT",
-            format!("{}. {}", end(async_tasks, "async tasks"), raise(async_tasks)),
-        ),
+        [false, true] => Fitting {
+            answer: fit("ONLY ASYNC TASKS", async_tasks.at_most),
+            stops: Some(format!("{}. {}", end(threads, "threads"), raise(threads))),
+        },
+        [true, false] => Fitting {
+            answer: fit("ONLY THREADS", threads.at_most),
+            stops: Some(format!("{}. {}", end(async_tasks, "async tasks"), raise(async_tasks))),
+        },
         [false, false] => {
             let ends = [end(threads, "threads"), end(async_tasks, "async tasks")].join(", ");
-            ("NEITHER FITS YET", format!("{ends}. {}", raise(async_tasks)))
+            let stops = Some(format!("{ends}. {}", raise(async_tasks)));
+            Fitting { answer: "NEITHER FITS YET".to_owned(), stops }
         }
-    };
-    [answer.to_owned(), fits]
+    }
 }
 
 /// A count with thousands separators: `16,370`.
@@ -297,7 +311,7 @@ mod tests {
     fn text(limits: &[Limit], report: Option<&Report>) -> String {
         let sides = [Kind::ThreadTcp, Kind::TokioTcp];
         let sides = sides.map(|kind| Forecast::new(kind, Some(1024), limits));
-        page::text(&connections(1024, &sides, report, &[]))
+        page::text(&connections(1024, sides.each_ref(), report, &[]))
     }
 
     #[test]
@@ -328,6 +342,15 @@ mod tests {
             assert!(shown.starts_with(answer), "{answer}: {shown}");
             assert_eq!(shown.contains("the limit"), !answer.starts_with("BOTH"), "{shown}");
         }
+        let unknown =
+            Limit { unknown: Some("a file".to_owned()), ..limit(Resource::Files, 1 << 20) };
+        let shown = text(&[limit(Resource::Threads, 9), unknown.clone()], None);
+        assert!(
+            shown.starts_with("ONLY ASYNC TASKS MAY FIT, as far as limits can be read"),
+            "{shown}"
+        );
+        let shown = text(&[limit(Resource::EpollWatches, 9), unknown], None);
+        assert!(shown.starts_with("ONLY THREADS MAY FIT, as far as limits can be read"), "{shown}");
     }
 
     /// `limits --tasks` and `run serve` say the same of the work in a request.

@@ -131,8 +131,8 @@ fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
 
 /// Why a disturbed run answers no question, and what to type.
 fn why_no_answer(report: &Report, bold: bool) -> String {
-    let command = again(&report.run).unwrap_or_else(|| "brigade run".to_owned());
-    let Verdict { word, text, .. } = no_answer(&report.run.state, &command);
+    let command = again(&report.run);
+    let Verdict { word, text, .. } = no_answer(&report.run.state, command.as_deref());
     after_word(word, &text, bold)
 }
 
@@ -287,12 +287,13 @@ fn of_group(group: &Group, room: usize, is_running: bool) -> String {
 fn of_table(group: &Group, table: &str, room: usize) -> String {
     let question = lines(question(group));
     let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
-    let used = question.lines().count() + note.lines().count() + 2;
+    // With blank lines before the question, and before and after the table.
+    let used = question.lines().count() + note.lines().count() + 3;
     let all = table.lines().count();
-    if used + all <= room {
+    let shown = room.saturating_sub(used).max(2);
+    if shown >= all {
         return format!("\n{question}\n{table}\n{note}");
     }
-    let shown = room.saturating_sub(used + 1).clamp(2, all);
     let table: String = table.lines().take(shown).map(|line| format!("{line}\n")).collect();
     let more = all - shown;
     format!("\n{question}\n{table}  and {more} more: brigade report --full\n{note}")

@@ -44,12 +44,12 @@ fn answer(Impact { used, prices, kinds, share, matters }: &Impact) -> String {
             format!("YES: its switches take {middle} of its time ({}).{advice}", range(share))
         }
         Matters::Undecided if !state.is_fit => format!(
-            "CANNOT TELL: {}. The run that shows what a switch costs was {}",
+            "CANNOT TELL: its switches take {} of its time. The run that shows what a switch costs was {}",
             range(share),
-            no_answer(state, "brigade run").line()
+            no_answer(state, Some("brigade run")).line()
         ),
         Matters::Undecided => format!(
-            "CANNOT TELL: {}, {}. A trace shows where they go: {}, then {}",
+            "CANNOT TELL: its switches take {} of its time, {}. A trace shows where they go: {}, then {}",
             range(share),
             why_unknown(used),
             unbroken("perf sched record -- COMMAND"),
@@ -58,12 +58,14 @@ fn answer(Impact { used, prices, kinds, share, matters }: &Impact) -> String {
     }
 }
 
-/// Why the range of the share is wide.
+/// Why the answer is unknown.
 fn why_unknown(used: &Used) -> &'static str {
-    if used.idle_entries.is_none() {
-        "since this kernel does not count how many switches wake a sleeping CPU"
-    } else if used.at_least {
+    if used.at_least {
         "since threads or processes ended whose switches were not counted"
+    } else if used.idle_entries.is_none() {
+        "since this kernel does not count how many switches wake a sleeping CPU"
+    } else if used.interrupts.is_none() {
+        "since this kernel does not count how many switches go to another CPU"
     } else {
         "since other programs switched as well, and the CPUs' counters do not tell them apart"
     }
@@ -126,10 +128,15 @@ mod tests {
             (
                 Matters::Undecided,
                 true,
-                "CANNOT TELL: 0.2 to 0.8 %, since this",
+                "CANNOT TELL: its switches take 0.2 to 0.8 % of its time, since",
                 "perf sched record",
             ),
-            (Matters::Undecided, false, "CANNOT TELL: 0.2 to 0.8 %. The run", "brigade run"),
+            (
+                Matters::Undecided,
+                false,
+                "CANNOT TELL: its switches take 0.2 to 0.8 % of its time.",
+                "brigade run",
+            ),
             (Matters::Idle, true, "NO ANSWER: ", ""),
         ] {
             let state = State { is_fit, ..State::default() };

@@ -50,7 +50,7 @@ pub fn verdict(run: &RunSummary) -> Verdict {
     };
     let text = if is_too_short && let Some(command) = longer(run) {
         format!("{text} For a longer run: {command}")
-    } else if state.word == Word::Early && !run.progress.is_complete {
+    } else if state.word == Word::Early && !run.progress.is_complete && run.progress.resumable {
         format!("{text} Resume the run.")
     } else if !state.is_fit
         && let Some(command) = again(run)
@@ -103,14 +103,19 @@ fn word(word: Word) -> &'static str {
     }
 }
 
-/// Why a run answers nothing, and the command to type when that is over.
-pub fn no_answer(state: &State, command: &str) -> Verdict {
+/// Why a run answers nothing, and the command to type when that is over; `None` if the run does not
+/// have it.
+pub fn no_answer(state: &State, command: Option<&str>) -> Verdict {
     // Of a run that is short as well, what disturbed it matters more.
     let seen = state.causes.iter().find(|cause| !cause.is_bound);
-    let of_cause = seen.map_or(state.word, |cause| cause.word);
-    let named = if state.word == Word::Early { of_cause } else { state.word };
-    let (cause, when) = (what_disturbed(state), when(named));
-    let text = format!("{cause}. No answer; repeat it {when}: {}", unbroken(command));
+    let named = match state.word {
+        Word::Early if !state.is_fit => seen.map_or(state.word, |cause| cause.word),
+        Word::Early if state.is_unsteady() => Word::Unsteady,
+        other => other,
+    };
+    let cause = what_disturbed(state);
+    let command = command.map_or(String::new(), |command| format!(": {}", unbroken(command)));
+    let text = format!("{cause}. No answer; repeat it {}{command}", when(named));
     Verdict { word: word(named), is_good: false, text }
 }
 
@@ -264,7 +269,8 @@ mod tests {
             let found = text.rsplit_once(": ").map(|(_, command)| command);
             assert_eq!(found, expected, "{text}");
         }
-        let Verdict { word, text, .. } = no_answer(&run(Word::Busy, false, &groups).state, "x");
+        let Verdict { word, text, .. } =
+            no_answer(&run(Word::Busy, false, &groups).state, Some("x"));
         assert_eq!((word, text.ends_with(": x")), ("BUSY", true), "{text}");
     }
 
