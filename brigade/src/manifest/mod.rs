@@ -203,17 +203,19 @@ impl Manifest {
             if !names.insert(group.name.clone()) {
                 return Err(place("another group has this name".to_owned()));
             }
-            for line in &group.lines {
-                let found = expand(&line.case).map_err(place)?.len();
+            let mut lines = Vec::new();
+            for LineSpec { text, case, .. } in &group.lines {
+                let cases = expand(case).map_err(place)?;
+                let found = cases.len();
                 let loads = group.loads.len();
-                // One that cannot have the last loads has fewer.
-                if found > loads {
-                    let line = &line.text;
-                    return Err(place(format!("'{line}' has {found} cases for {loads} loads")));
+                if found != loads {
+                    return Err(place(format!("'{text}' has {found} cases for {loads} loads")));
                 }
+                // A line may have no case for a load.
+                lines.extend(cases.into_iter().filter(|case| !case.is_empty()));
             }
-            let lines = group.lines.iter().map(|line| &line.case);
-            let lines = lines.chain(group.savings.iter().flat_map(|spec| [&spec.case, &spec.over]));
+            let lines =
+                lines.iter().chain(group.savings.iter().flat_map(|spec| [&spec.case, &spec.over]));
             let lines = lines.chain(group.predictions.iter().flat_map(PredictionSpec::lines));
             group.cases = self.expanded(group.cases.iter().chain(lines)).map_err(place)?;
         }
@@ -238,8 +240,7 @@ impl Manifest {
     ) -> Result<Vec<String>, String> {
         let mut names = Vec::new();
         for line in lines {
-            // A line of a table may have no case under a load.
-            for line in expand(line)?.into_iter().filter(|line| !line.is_empty()) {
+            for line in expand(line)? {
                 let case = self.parsed(&line)?;
                 if self.program_of(&case).form == Form::Laps && case.placement == Placement::Spread
                 {
@@ -652,8 +653,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         for group in &suite.groups {
             for line in &group.lines {
                 let found = suite.cases_of_line(line).unwrap();
-                let cases = found.into_iter().flatten();
-                assert!(cases.count() > 0, "{}: {}", group.name, line.text);
+                assert_eq!(found.len(), group.loads.len(), "{}: {}", group.name, line.text);
             }
         }
     }

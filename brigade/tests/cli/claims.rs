@@ -477,6 +477,9 @@ fn what_async_tasks_save(run: &Run) -> Option<bool> {
         Some(is_small && number(step, "/switches")? > 0.8)
     });
     let holds: Vec<bool> = holds.collect::<Option<_>>()?;
+    if holds.is_empty() {
+        return None;
+    }
     let is_large = (0.2..0.4).contains(&share(without)?);
     Some(is_large && number(without, "/switches")? < 0.5 && holds.iter().all(|holds| *holds))
 }
