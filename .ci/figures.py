@@ -21,18 +21,21 @@ A figure in a document is between two comments: <!--spread/pinned-->6.2<!--/-->.
 Two cases are paired by round, as in a report. All figures of a paragraph, an item or a table are of one
 run: of those that have them, the one with the most figures of the section; of equal ones that of README's
 screen, or else the latest, steady ones first. A section with the line <!-- asleep --> is of a run whose
-CPUs fell asleep. Needs Python 3.9 and no package.
+CPUs fell asleep. Needs Python 3.11 and no package.
 """
 
 import json
 import math
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.dont_write_bytecode = True
+sys.path.append(str(ROOT / "scripts"))
+from recompute import digits, paired  # noqa: E402
+
 PIPES = "async-brigade --runtime"
 LOCK = "--tasks 8 --inside 100 --outside 100"
 GREEDY = "--greedy 1 --greedy-for"
@@ -145,25 +148,20 @@ COLUMNS = {
 
 # Figures as text, as the runner shows them.
 
-def digits(value):
-    """Three significant digits, at most two decimals."""
-    size = abs(value)
-    if size < 0.005:
-        return "0" if value <= 0 else "<0.01"
-    return f"{value:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
-
-
 def factor(value):
     """Two significant digits, three from 100 on and near 1."""
     if value >= 999.5:
-        return f"{round(value / 10) * 10}"
+        unit = 10 if value < 9995 else 100
+        return f"{round(value / unit) * unit}"
+    if value < 0.0995:
+        return f"{value:.{3 if value >= 0.00995 else 4}f}"
     if value >= 9.95:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 1.095 else f"{value:.2f}"
 
 
 def percent(share):
-    return f"{share * 100:.0f}{NO_BREAK}%"
+    return f"{round(share * 100)}{NO_BREAK}%"
 
 
 def shown(value, kind):
@@ -217,8 +215,7 @@ class Run:
         """The median over the rounds that both have."""
         values = [{of["round"]: of["value"] for of in self.row(name)["processes"]
                    if of["outcome"] == "used"} for name in (first, second)]
-        rounds = values[0].keys() & values[1].keys()
-        return statistics.median(combine(values[0][of], values[1][of]) for of in rounds)
+        return paired(*values, combine).value
 
     def part(self, name, part):
         first = self.rows[CASES[name]][0]
@@ -228,7 +225,7 @@ class Run:
                 first = first[key]
             return shown(first, kind)
         for of in first["memory"]:
-            if of["name"].strip("= ").replace(" ", "_") == part:
+            if of["name"].replace(" ", "_") == part:
                 return shown(round(of["bytes_per_task"]["value"]), "bytes")
         row = self.row(name, part)
         return shown(row["figure"]["value"], row["unit"])

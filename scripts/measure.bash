@@ -61,6 +61,32 @@ program_path() {
     grep -m 1 "/$1\$" <<<"$built"
 }
 
+# processes LOCK: the ids of the processes whose environment has that lock's name, whatever their
+# parents are now.
+processes() {
+    grep --files-with-matches --null-data --line-regexp --fixed-strings \
+        "BRIGADE_LOCK=$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3 || true
+}
+
+# none_left LOCK: waits up to ten seconds until none of them is left; what dies with its parent does so
+# a moment later.
+none_left() {
+    local _
+    for _ in {1..100}; do
+        [[ -n $(processes "$1") ]] || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# kill_processes LOCK: kills them.
+kill_processes() {
+    local left
+    left=$(processes "$1")
+    # shellcheck disable=SC2086 # a list of numbers
+    [[ -z $left ]] || kill -KILL $left 2>/dev/null || true
+}
+
 # first_value KEY RECORD: the first number or string of that key in a JSON record; the
 # keys used occur first in its principal measurement, so bash suffices.
 first_value() {
