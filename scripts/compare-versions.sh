@@ -38,7 +38,7 @@ build() {
     git -C "$workspace" archive HEAD | tar --extract --directory "$source"
     grep -qE "^$crate = " "$source/Cargo.toml" || bad_usage "'$crate' is no crate of Cargo.toml"
     sed -i -E "/^$crate = /s/\"=?[0-9]+(\.[0-9]+)*\"/\"=$1\"/" "$source/Cargo.toml"
-    for program in "${programs[@]}"; do packages+=(--package "brigade-$program"); done
+    for program in "${programs[@]}"; do packages+=(--package "$program"); done
     files=$(
         cd -- "$source"
         cargo update --quiet --package "$crate" --precise "$1" >&2

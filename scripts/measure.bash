@@ -48,7 +48,7 @@ build_programs() {
     for name; do binaries+=(--bin "$name"); done
     # From inside the workspace, where its toolchain file applies. The tests' library would add
     # features to dependencies that the other commands build without, and build them again.
-    binaries=(--workspace --exclude brigade-contract "${binaries[@]}")
+    binaries=(--workspace --exclude contract "${binaries[@]}")
     built=$(cd -- "$workspace" && executables cargo build --locked --release --quiet "${binaries[@]}") ||
         fail "$FAILED" "building $* failed; cargo says why above"
     for name; do

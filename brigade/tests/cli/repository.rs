@@ -142,7 +142,7 @@ fn arrows_point_one_way_and_form_no_circles() {
     assert!(arrows(&brigade)["commands::run"].contains("show::html"), "an arrow is not seen");
     assert_eq!(wrong_arrows(&brigade), [""; 0]);
     assert_eq!(circles(&brigade), [""; 0]);
-    assert_eq!(circles(&sources("harness")), [""; 0]);
+    assert_eq!(circles(&sources("crates/harness")), [""; 0]);
 }
 
 /// The methods that take text apart.
@@ -239,6 +239,11 @@ fn members() -> Vec<String> {
     members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
 }
 
+/// The name of the package in this folder: that of the folder.
+fn package(member: &str) -> &str {
+    member.rsplit('/').next().unwrap_or(member)
+}
+
 fn manifest(path: &str) -> toml::Table {
     let text = fs::read_to_string(root().join(path)).expect("read a manifest");
     text.parse().expect("parse a manifest")
@@ -248,14 +253,15 @@ fn manifest(path: &str) -> toml::Table {
 fn programs_depend_on_no_other_program() {
     let libraries = ["features", "harness", "contract"];
     let members = members();
+    let names: Vec<&str> = members.iter().map(|member| package(member)).collect();
     for member in members.iter().filter(|member| *member != "brigade") {
         let manifest = manifest(&format!("{member}/Cargo.toml"));
         assert_eq!(manifest["lints"]["workspace"].as_bool(), Some(true), "{member}");
         for table in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let names = manifest.get(table).and_then(|table| table.as_table()).into_iter();
-            let mut others = names.flat_map(|table| table.keys());
+            let listed = manifest.get(table).and_then(|table| table.as_table()).into_iter();
+            let mut others = listed.flat_map(|table| table.keys());
             let is_program =
-                |name: &&String| members.contains(name) && !libraries.contains(&&***name);
+                |name: &&String| names.contains(&&***name) && !libraries.contains(&&***name);
             assert_eq!(others.find(is_program), None, "{member} depends on a program");
         }
     }
@@ -282,7 +288,7 @@ fn tests_of_processes() -> Vec<(String, String)> {
             }
         }
     }
-    visit(&root().join("contract/src"), &mut found);
+    visit(&root().join("crates/contract/src"), &mut found);
     found
 }
 
@@ -315,13 +321,11 @@ fn features_of(members: &[&str]) -> BTreeSet<String> {
 fn every_member_is_built_alone_with_the_same_features() {
     let together = features_of(&["--workspace"]);
     for member in members() {
-        let is_plain = ["brigade", "proof"].contains(&&*member);
-        let package = if is_plain { member.clone() } else { format!("brigade-{member}") };
-        let alone = features_of(&["--package", &package]);
+        let alone = features_of(&["--package", package(&member)]);
         let otherwise: Vec<&String> = alone.difference(&together).collect();
         assert!(
             otherwise.is_empty(),
-            "add to features/Cargo.toml: alone, {member} has {otherwise:#?}"
+            "add to crates/features/Cargo.toml: alone, {member} has {otherwise:#?}"
         );
     }
 }
@@ -540,7 +544,8 @@ fn groups_that_documents_name_exist() {
 
 /// The file that docs/ARCHITECTURE.md calls so: below the root, or in the runner or the harness.
 fn source_file(name: &str) -> PathBuf {
-    let places = ["", "brigade/src", "harness/src"].map(|place| root().join(place).join(name));
+    let places =
+        ["", "brigade/src", "crates/harness/src"].map(|place| root().join(place).join(name));
     let mut found = places.into_iter().filter(|path| path.is_file());
     let (first, second) = (found.next(), found.next());
     assert!(second.is_none(), "docs/ARCHITECTURE.md: which {name}?");
