@@ -347,8 +347,7 @@ impl Comparison {
         let Some(earlier) = earlier.or_else(|| is_same_memory.then_some(1.0)) else {
             return Verdict::Unresolved;
         };
-        let size = ratio.value.ln().abs();
-        let is_beyond = size > self.margin.ln_1p() && size > BEYOND_EARLIER * earlier.ln().abs();
+        let is_beyond = ratio.value.ln().abs() > BEYOND_EARLIER * earlier.ln().abs();
         match verdict {
             Verdict::Slower | Verdict::Faster if !is_beyond => Verdict::Unresolved,
             verdict => verdict,
@@ -418,8 +417,8 @@ impl Verdict {
     /// 0.03 for ratios of 1/1.03 to 1.03.
     ///
     /// An interval inside the margin is *same*, even if it excludes 1: the difference is certain
-    /// but does not matter. Any other that excludes 1 is *faster* or *slower*. Without an interval
-    /// the case is unresolved.
+    /// but does not matter. A ratio beyond the margin whose interval excludes 1 is *faster* or
+    /// *slower*. Anything else is unresolved.
     pub fn of_ratio(ratio: &Estimate, margin: f64) -> Self {
         let Some(Interval { low, high }) = ratio.interval else { return Self::Unresolved };
         // No interval that is seen to contain 1 excludes it.
@@ -427,9 +426,9 @@ impl Verdict {
         let most = 1.0 + margin;
         if 1.0 / most <= low && high <= most {
             Self::Same
-        } else if high < 1.0 {
+        } else if high < 1.0 && ratio.value < 1.0 / most {
             Self::Faster
-        } else if low > 1.0 {
+        } else if low > 1.0 && ratio.value > most {
             Self::Slower
         } else {
             Self::Unresolved
@@ -541,8 +540,11 @@ mod tests {
         for (low, high, expected) in [
             (0.98, 1.02, Verdict::Same),
             (1.0 / 1.03, 0.99, Verdict::Same),
-            (1.01, 1.031, Verdict::Slower),
-            (0.97, 0.99, Verdict::Faster),
+            (1.01, 1.08, Verdict::Slower),
+            (0.93, 0.99, Verdict::Faster),
+            // It excludes 1, but the ratio is a difference that does not matter.
+            (1.01, 1.031, Verdict::Unresolved),
+            (0.966, 0.999, Verdict::Unresolved),
             (1.0004, 1.5, Verdict::Unresolved),
             (0.98, 1.04, Verdict::Unresolved),
         ] {
