@@ -151,6 +151,21 @@ enum Kind {
 }
 
 impl Kind {
+    /// Serves with tasks of this kind until all connections have ended.
+    fn serve(self, server: &'static Server) -> io::Result<()> {
+        match self {
+            Self::Thread => server.threads(),
+            Self::ThreadPool => server.pool(),
+            Self::Process => server.processes(),
+            Self::One => server.one(),
+            Self::Epoll => server::epoll(server),
+            Self::IoUring => server::io_uring(server),
+            Self::Tokio | Self::TokioCurrentThread => tasks::tokio(server, self),
+            Self::AsyncExecutor => tasks::async_executor(server),
+            Self::Compio => tasks::compio(server),
+        }
+    }
+
     /// What the tasks are.
     fn task_kind(self) -> TaskKind {
         match self {
@@ -282,7 +297,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
     cpus::confine(of_server).context("placing the server")?;
     // In both cases this process's copies of the server's descriptors are closed.
     let child = match &flags.server {
-        None => spawn(|| Box::leak(Box::new(server)).run(flags.kind)),
+        None => spawn(|| flags.kind.serve(Box::leak(Box::new(server)))),
         Some(line) => execute(line, server, flags),
     };
     let child = child.map_err(to_create("the server"))?;

@@ -20,7 +20,6 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::retry_on_intr;
 
 use crate::peers::Announced;
-use crate::{Kind, tasks};
 
 /// What a server has: its listening socket, what the load announces, the number of connections, and a request's needs. All
 /// its tasks share it.
@@ -49,21 +48,6 @@ pub fn has_arrived<T>(read: io::Result<T>) -> io::Result<bool> {
 }
 
 impl Server {
-    /// Serves with tasks of this kind until all connections have ended.
-    pub fn run(&'static self, kind: Kind) -> io::Result<()> {
-        match kind {
-            Kind::Thread => self.threads(),
-            Kind::ThreadPool => self.pool(),
-            Kind::Process => self.processes(),
-            Kind::One => self.one(),
-            Kind::Epoll => epoll(self),
-            Kind::IoUring => io_uring(self),
-            Kind::Tokio | Kind::TokioCurrentThread => tasks::tokio(self, kind),
-            Kind::AsyncExecutor => tasks::async_executor(self),
-            Kind::Compio => tasks::compio(self),
-        }
-    }
-
     /// The work of a request. The messages that set up connections, which begin with 0, have none.
     #[inline]
     pub fn serve(&self, message: &[u8]) {
@@ -109,7 +93,7 @@ impl Server {
     }
 
     /// A thread per connection.
-    fn threads(&'static self) -> io::Result<()> {
+    pub fn threads(&'static self) -> io::Result<()> {
         let threads = self.start(|connection| {
             let builder = Builder::new().stack_size(self.stack_size);
             builder.spawn(move || self.echo_all(&connection))
@@ -118,13 +102,13 @@ impl Server {
     }
 
     /// A process per connection.
-    fn processes(&self) -> io::Result<()> {
+    pub fn processes(&self) -> io::Result<()> {
         let children = self.start(|connection| spawn(|| self.echo_all(&connection)))?;
         threads::root_cause(children.into_iter().map(outcome_of_process)).map_err(io::Error::other)
     }
 
     /// One thread that knows the order of requests, and waits only for one that is not there yet.
-    fn one(&self) -> io::Result<()> {
+    pub fn one(&self) -> io::Result<()> {
         let connections = self.start(Ok)?;
         let mut message = vec![0; self.bytes];
         let set_up = 0..connections.len();
@@ -137,7 +121,7 @@ impl Server {
     }
 
     /// One thread waits for readable connections; workers serve a message of each.
-    fn pool(&self) -> io::Result<()> {
+    pub fn pool(&self) -> io::Result<()> {
         let connections = self.start(Ok)?;
         let watch = watch(&connections, ONCE)?;
         let (sender, receiver) = mpsc::channel();
@@ -204,7 +188,7 @@ fn run_loop(
 }
 
 /// A loop of epoll, level-triggered. The rest of a message that has begun to arrive is waited for.
-fn epoll(server: &Server) -> io::Result<()> {
+pub fn epoll(server: &Server) -> io::Result<()> {
     let connections = server.start(Ok)?;
     let mut message = vec![0; server.bytes];
     let watch = watch(&connections, EventFlags::IN)?;
@@ -225,7 +209,7 @@ type Connection = (TcpStream, &'static [Cell<u8>]);
 
 /// A loop of io_uring: each message is a request to receive and one to send. The kernel waits for
 /// the whole of it.
-fn io_uring(server: &Server) -> io::Result<()> {
+pub fn io_uring(server: &Server) -> io::Result<()> {
     let mut ring = IoUring::new(RING_ENTRIES)?;
     // Never freed: the kernel may write to it after the ring has been closed.
     let buffer = || -> &[Cell<u8>] { vec![Cell::new(0); server.bytes].leak() };

@@ -141,8 +141,10 @@ fn arrows_point_one_way_and_form_no_circles() {
     let brigade = sources("brigade");
     assert!(arrows(&brigade)["commands::run"].contains("show::html"), "an arrow is not seen");
     assert_eq!(wrong_arrows(&brigade), [""; 0]);
-    assert_eq!(circles(&brigade), [""; 0]);
-    assert_eq!(circles(&sources("crates/harness")), [""; 0]);
+    let has_sources = |member: &String| root().join(member).join("src").is_dir();
+    for member in members().into_iter().filter(has_sources) {
+        assert_eq!(circles(&sources(&member)), [""; 0], "{member}");
+    }
 }
 
 /// The methods that take text apart.
