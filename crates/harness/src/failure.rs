@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use nix::errno::Errno;
 
-pub use crate::limits::Refusal;
-use crate::limits::unreadable;
+pub use crate::machine::limits::Refusal;
+use crate::machine::limits::unreadable;
 
 /// Success.
 pub const DONE: u8 = 0;

@@ -11,11 +11,11 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum as _, value_parser};
 use serde_json::Value;
 
-use crate::cpus::CpuList;
-use crate::hand_over::Channel;
-use crate::placement::Policy;
-use crate::runtime_kind::RuntimeKind;
+use crate::machine::cpus::CpuList;
+use crate::machine::placement::Policy;
 use crate::spec::{Count, Spec};
+use crate::tasks::hand_over::Channel;
+use crate::tasks::runtime_kind::RuntimeKind;
 pub use crate::words::{description, name};
 
 /// The upper bound of times in flags: 31 years. Its nanoseconds do not
@@ -208,8 +208,8 @@ pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Comm
 #[cfg(test)]
 mod tests {
     use super::{Command, Count, Flags, Spec, with_flags};
-    use crate::limits::Kind;
-    use crate::task_kind::TaskKind;
+    use crate::machine::limits::Kind;
+    use crate::tasks::task_kind::TaskKind;
 
     fn read(count: Count, line: &[&str]) -> Result<Flags, clap::Error> {
         let spec = Spec { tasks: 7, iters: 10, count, ..Spec::new(TaskKind::Thread, Kind::Thread) };

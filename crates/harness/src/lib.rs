@@ -5,57 +5,36 @@
 //! [`laps`], the measured loop. [`record`] is the contract between the programs and the runner.
 
 pub mod anonymous;
-pub mod async_tasks;
-pub mod bench;
-pub mod clock;
-pub mod control_groups;
-pub mod counters;
-pub mod cpu_kinds;
-pub mod cpus;
 pub mod document;
 pub mod failure;
 pub mod flags;
-pub mod hand_over;
-pub mod histogram;
-pub mod inherited;
-pub mod laps;
-pub mod limits;
 mod line;
-pub mod memory;
-pub mod network;
+mod machine;
+mod measure;
 pub mod page;
-pub mod placement;
-pub mod process_stat;
 pub mod program;
-mod progress;
 pub mod record;
-pub mod rounds;
-pub mod runtime;
-mod runtime_kind;
-pub mod samples;
 pub mod spec;
-mod spinners;
-mod state;
-pub mod station;
-pub mod summary;
-pub mod system_files;
-pub mod system_load;
-mod task_kind;
+mod tasks;
 pub mod terminal;
-pub mod threads;
-pub mod trace;
-pub mod usage;
 mod words;
-pub mod work;
 
-pub use bench::Bench;
 pub use flags::{ChannelFlag, StackFlag};
-pub use hand_over::Channel;
 pub use line::Line;
+pub use machine::{
+    control_groups, cpu_kinds, cpus, inherited, limits, memory, network, placement, process_stat,
+    system_files, system_load,
+};
+pub use measure::bench::Bench;
+pub use measure::samples::Measured;
+pub use measure::work::{Work, WorkFlag};
+pub use measure::{
+    bench, clock, counters, histogram, laps, rounds, samples, summary, trace, usage, work,
+};
 pub use program::run;
-pub use runtime_kind::{RuntimeFlags, RuntimeKind};
-pub use samples::Measured;
 pub use spec::{Count, Launch, Spec};
-pub use station::{LoadFlags, Station, Token};
-pub use task_kind::TaskKind;
-pub use work::{Work, WorkFlag};
+pub use tasks::hand_over::Channel;
+pub use tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
+pub use tasks::station::{LoadFlags, Station, Token};
+pub use tasks::task_kind::TaskKind;
+pub use tasks::{async_tasks, hand_over, runtime, station, threads};

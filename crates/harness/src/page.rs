@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 
 use crate::flags::Flags;
-use crate::placement::{Placement, Policy};
+use crate::machine::placement::{Placement, Policy};
 use crate::program::{Program, command};
 use crate::spec::{Launch, Spec};
 

@@ -24,22 +24,24 @@ use signal_hook::consts::{SIGALRM, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::low_level;
 
-use crate::bench::Bench;
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
-use crate::inherited::{self, Facts};
-use crate::limits;
-use crate::network;
-use crate::placement::{Placement, Policy};
+use crate::machine::inherited::{self, Facts};
+use crate::machine::limits;
+use crate::machine::network;
+use crate::machine::placement::{Placement, Policy};
+use crate::machine::system_files;
+use crate::measure::bench::Bench;
+use crate::measure::histogram;
+use crate::measure::samples::Samples;
+use crate::measure::spinners::Spinners;
+use crate::measure::state::{Findings, Shared};
+use crate::measure::summary::summary;
+use crate::measure::trace::{Recorder, Tracer};
 use crate::record::{Ending, Interference, Record, SCHEMA_VERSION};
-use crate::samples::Samples;
 use crate::spec::{Count, Launch, Spec};
-use crate::spinners::Spinners;
-use crate::state::{Findings, Shared};
-use crate::summary::summary;
-use crate::threads::panic_text;
-use crate::trace::{Recorder, Tracer};
-use crate::{histogram, system_files, terminal};
+use crate::tasks::threads::panic_text;
+use crate::terminal;
 
 /// Identifies a program.
 #[derive(Clone, Copy, Debug)]
@@ -478,8 +480,8 @@ fn warn(program: Program, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::{Findings, Interference, Samples, caught, interference};
-    use crate::samples::Measured;
-    use crate::usage::Span;
+    use crate::measure::samples::Measured;
+    use crate::measure::usage::Span;
 
     #[test]
     fn the_ends_of_its_threads_are_not_others() {

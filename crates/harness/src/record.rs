@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::anonymous;
 use crate::document::parsed;
-use crate::task_kind::TaskKind;
+use crate::tasks::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
@@ -390,7 +390,7 @@ fn make_anonymous(parameter: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::Record;
-    use crate::trace::Trace;
+    use crate::measure::trace::Trace;
 
     /// A record of two tasks without measurements.
     const EXAMPLE: &str = r#"{"schema_version":"1.0","program":"thread-brigade","version":"0.1.0",

@@ -1,11 +1,11 @@
 //! A program's declaration, made before anything runs.
 
 use crate::failure::UsageError;
-use crate::limits::{Extras, Kind, Need, STANDARD_STACK_BYTES};
-use crate::placement::Placement;
-use crate::runtime_kind::{RuntimeFlags, RuntimeKind};
-use crate::station::LoadFlags;
-use crate::task_kind::TaskKind;
+use crate::machine::limits::{Extras, Kind, Need, STANDARD_STACK_BYTES};
+use crate::machine::placement::Placement;
+use crate::tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
+use crate::tasks::station::LoadFlags;
+use crate::tasks::task_kind::TaskKind;
 
 /// A program's declaration: defaults of its flags, claims and needs.
 ///

@@ -1,0 +1,16 @@
+//! What is measured: laps and rounds, clocks, counters, work, traces and their summary.
+
+pub mod bench;
+pub mod clock;
+pub mod counters;
+pub mod histogram;
+pub mod laps;
+pub(crate) mod progress;
+pub mod rounds;
+pub mod samples;
+pub(crate) mod spinners;
+pub(crate) mod state;
+pub mod summary;
+pub mod trace;
+pub mod usage;
+pub mod work;

@@ -1,0 +1,76 @@
+//! Processes that spin while the tasks run.
+//!
+//! To keep CPUs from idling, one spins on each in the class `SCHED_IDLE`, which yields to
+//! everything else: the time that hops save is that of entering and leaving idle states. Hogs spin
+//! in the normal class, and take their share.
+
+use std::hint::spin_loop;
+
+use anyhow::Context as _;
+use nix::errno::Errno;
+use nix::sys::prctl::set_name;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::machine::cpus;
+use crate::machine::process_stat::{reap, spawn};
+
+/// Processes that spin until this is dropped or this process ends, even if it is killed.
+#[derive(Debug, Default)]
+pub(crate) struct Spinners(Vec<Pid>);
+
+impl Spinners {
+    /// Adds a spinner on each of `cpus`, which this process may use.
+    ///
+    /// # Errors
+    /// If one cannot be created, or not in its class.
+    pub(crate) fn keep_awake(&mut self, cpus: &[usize]) -> anyhow::Result<()> {
+        let created = cpus.iter().try_for_each(|cpu| {
+            cpus::confine(&[*cpu]).with_context(|| format!("moving to CPU {cpu}"))?;
+            self.add(libc::SCHED_IDLE)
+        });
+        cpus::confine(cpus).context("returning to the CPUs of the placement")?;
+        created
+    }
+
+    /// Adds this many spinners in the normal class, on this process's CPUs, whatever its class.
+    ///
+    /// # Errors
+    /// If one cannot be created, or not in its class.
+    pub(crate) fn add_hogs(&mut self, count: u32) -> anyhow::Result<()> {
+        (0..count).try_for_each(|_| self.add(libc::SCHED_OTHER))
+    }
+
+    /// Adds a spinner with this class, which has no priorities; it inherits its CPUs from this
+    /// process.
+    fn add(&mut self, class: i32) -> anyhow::Result<()> {
+        let spin = || {
+            // For traces; without it, it has the program's name.
+            let _ = set_name(c"hog");
+            loop {
+                spin_loop();
+            }
+        };
+        let child = spawn(spin).context("starting a spinner")?;
+        self.0.push(child);
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the kernel reads the parameters, which outlive the call.
+        let set = unsafe { libc::sched_setscheduler(child.as_raw(), class, &raw const parameters) };
+        Errno::result(set).map(drop).context("setting the class of a spinner")
+    }
+
+    /// The process ids of all spinners.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.0.iter().map(|spinner| spinner.as_raw().unsigned_abs()).collect()
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for spinner in &self.0 {
+            // If it has ended, it is only reaped.
+            let _ = kill(*spinner, Signal::SIGKILL);
+            let _ = reap(*spinner);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Threads, async tasks and their runtimes, and what they hand over.
+
+pub mod async_tasks;
+pub mod hand_over;
+pub mod runtime;
+pub(crate) mod runtime_kind;
+pub mod station;
+pub(crate) mod task_kind;
+pub mod threads;
