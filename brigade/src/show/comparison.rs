@@ -20,10 +20,23 @@ use crate::shell::quoted;
 /// The names of the sides.
 const SIDES: Pair<&str> = ["baseline", "candidate"];
 
-/// The way of comparing builds that needs no other runs.
-fn directly() -> String {
+/// The way of comparing builds that needs no other runs; `None` if it is not the builds that differ.
+fn directly(comparison: &Comparison) -> Option<String> {
+    if comparison.is_one_build || is_of_kernels(comparison) {
+        return None;
+    }
     let command = unbroken("brigade compare --bin OLD --bin NEW CASE…");
-    format!("compare the builds side by side: {command}")
+    Some(format!("compare the builds side by side: {command}"))
+}
+
+/// Whether the runs are of two kernels.
+fn is_of_kernels(comparison: &Comparison) -> bool {
+    !by_kind(&comparison.environment_differences).kernels.is_empty()
+}
+
+/// The way of comparing machines, kernels or settings.
+fn groups_of_runs() -> String {
+    unbroken("brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5")
 }
 
 /// The parts of a comparison: what it decides, then each case, changed ones first.
@@ -65,10 +78,10 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
 
 /// How to decide between two kernels.
 fn boots() -> String {
-    let command = unbroken("brigade compare A1 A2 A3 A4 A5 -- B1 B2 B3 B4 B5");
     format!(
         "One run of each kernel does not separate it from what differs from boot to boot. Boot each \
-         five times or more and measure once per boot; each run is then one sample: {command}"
+         five times or more and measure once per boot; each run is then one sample: {}",
+        groups_of_runs()
     )
 }
 
@@ -192,7 +205,12 @@ fn what_would_decide(comparison: &Comparison) -> String {
                 format!("{time} would decide from {} on.", percent(share))
             },
         ),
-        Design::TwoRuns => directly(),
+        Design::TwoRuns if is_of_kernels(comparison) => {
+            "runs of more boots would decide.".to_owned()
+        }
+        Design::TwoRuns => directly(comparison).unwrap_or_else(|| {
+            format!("five or more runs a side would decide: {}", groups_of_runs())
+        }),
         Design::Groups => "more runs a side would decide.".to_owned(),
     }
 }
@@ -245,8 +263,8 @@ fn resolution(comparison: &Comparison) -> Option<String> {
 
 /// Why nothing is decided, and what to do.
 fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
-    // Between kernels builds decide nothing.
-    let is_of_kernels = !by_kind(&comparison.environment_differences).kernels.is_empty();
+    let or_directly =
+        || directly(comparison).map_or_else(|| ".".to_owned(), |way| format!(", or {way}"));
     match reason {
         NoVerdict::Disturbed => {
             let disturbed = disturbed_sides(comparison).join("; ");
@@ -254,8 +272,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
                 Design::SideBySide => {
                     "The sides use different CPUs. Repeat it when these are idle."
                 }
-                _ if is_of_kernels => "Repeat that run on a quiet machine.",
-                _ => &format!("Repeat that run on a quiet machine, or {}", directly()),
+                _ => &format!("Repeat that run on a quiet machine{}", or_directly()),
             };
             format!("NO VERDICT: {disturbed}. {repeat}")
         }
@@ -267,7 +284,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
             };
             let unknown =
                 format!("NO VERDICT: {known} how much two runs of one build differ here.");
-            if is_of_kernels {
+            if is_of_kernels(comparison) {
                 return unknown;
             }
             let times = if lacking == 1 { "once" } else { "twice" };
@@ -276,7 +293,7 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
             } else {
                 format!("Run the old build {times} more, then the new one again")
             };
-            format!("{unknown} {more}, or {}", directly())
+            format!("{unknown} {more}{}", or_directly())
         }
         NoVerdict::FewRuns(needed) => {
             let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();

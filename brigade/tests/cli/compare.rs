@@ -238,21 +238,26 @@ fn set_reference(folder: &str, times: f64) {
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
-/// The folders of three runs of a case, one after the other, and of a later run of a build that takes
-/// half as long again.
-fn three_runs_and_a_slower_one(bench: &Bench) -> [String; 4] {
-    for (number, slowdown) in (1..).zip(["0", "0", "0", "500"]) {
+/// The folders of four runs of a case, one after the other, each slowed down by this many per mille.
+fn four_runs(bench: &Bench, slowdowns: [&str; 4]) -> [String; 4] {
+    for (number, slowdown) in (1..).zip(slowdowns) {
         let name = format!("run-{number}");
         let mut run = bench.brigade(&["run", "--name", &name, "--rounds", "16"]);
         run.env("SLOWDOWN", slowdown);
         assert_eq!(Ended::from(run).code, Some(0));
     }
-    let folders: Vec<String> =
-        bench.result_folders().iter().map(|folder| on_an_even_machine(folder)).collect();
+    let folders = bench.result_folders();
+    let folders: Vec<String> = folders.iter().map(|folder| on_an_even_machine(folder)).collect();
+    folders.try_into().unwrap()
+}
+
+/// The folders of three runs of a case, and of a later run of a build that takes half as long again.
+fn three_runs_and_a_slower_one(bench: &Bench) -> [String; 4] {
+    let folders = four_runs(bench, ["0", "0", "0", "500"]);
     edit(format!("{}/environment.json", folders[3]), |environment| {
         environment["software.git_revision"] = "0".repeat(40).into();
     });
-    folders.try_into().unwrap()
+    folders
 }
 
 #[test]
@@ -413,6 +418,29 @@ fn of_two_kernels_the_differing_facts_come_first_and_boots_decide() {
     assert!(text.contains("brigade compare A1 A2 A3 A4 A5 -- B1 "), "{ended:?}");
     assert!(!text.contains("--bin"), "{ended:?}");
     assert_eq!(text.matches("kernel.release").count(), 1, "{ended:?}");
+}
+
+/// Earlier runs show how much runs of the build differ, which is too much to decide.
+#[test]
+fn what_would_decide_between_runs_of_one_build_is_no_other_build() {
+    let bench = noisy(&["a"]);
+    let [_, _, first, second] = four_runs(&bench, ["0"; 4]);
+    let compare = || {
+        let shown = bench.ends(&["compare", &first, &second]).stdout;
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let groups = "brigade compare A1 A2 A3 A4 A5 -- B1 ";
+    let of_one_kernel = compare();
+    assert!(of_one_kernel.starts_with("UNDECIDED: "), "{of_one_kernel}");
+    edit(format!("{second}/environment.json"), |facts| facts["kernel.release"] = "6.1.0".into());
+    let of_two = compare();
+    assert!(of_two.contains("UNDECIDED: ") && of_two.contains("more boots"), "{of_two}");
+    set_disturbance(Path::new(&second), 0.4);
+    let disturbed = compare();
+    assert!(disturbed.contains("NO VERDICT: "), "{disturbed}");
+    for text in [of_one_kernel, of_two, disturbed] {
+        assert!(text.matches(groups).count() == 1 && !text.contains("--bin"), "{text}");
+    }
 }
 
 #[test]
