@@ -369,10 +369,12 @@ pub fn memory_item(item: MemoryItem) -> &'static str {
     }
 }
 
-/// What a reader must know about single cases: failures, disturbances, and what was skipped.
+/// What a reader must know about what the run inherited, and about single cases: failures,
+/// disturbances, and what was skipped.
 fn notes(report: &Report) -> Vec<String> {
     use ProcessOutcome::{Changed, Disturbed, Failed, Refused, TimedOut};
-    let mut notes = Vec::new();
+    let inherited = report.run.inherited.iter().map(machine::inherited);
+    let mut notes: Vec<String> = inherited.map(|fact| format!("inherited: {fact}")).collect();
     for row in report.groups.iter().flat_map(Group::cases) {
         let counts = [(Failed, "failed"), (TimedOut, "timed out"), (Refused, "were refused")];
         let counts = counts.map(|(outcome, words)| (row.count(outcome), words));
@@ -381,7 +383,7 @@ fn notes(report: &Report) -> Vec<String> {
         if !failed.is_empty() {
             let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
             notes.push(format!("{}: {}{error}", row.label, failed.join(", ")));
-            let lines = row.stderr.iter().map(|text| text.replace('\n', " | "));
+            let lines = row.stderr.iter().map(|text| text.replace('\n', " | ").replace('\t', " "));
             notes.extend(lines.map(|lines| format!("{}: it printed: {lines}", row.label)));
         }
         let disturbed = row.count(Disturbed);

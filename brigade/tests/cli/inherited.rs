@@ -184,8 +184,11 @@ fn settings_of_the_network_are_compared_if_both_runs_have_servers() {
     let folders = bench.result_folders();
     // What is unusual is named.
     for (folder, is_unusual) in folders.iter().zip([false, false, true]) {
-        let shown = bench.ends(&["report", folder.to_str().expect("UTF-8")]).stdout;
-        assert_eq!(shown.contains("congestion control reno"), is_unusual, "{shown}");
+        for format in ["text", "markdown", "html"] {
+            let report = ["report", folder.to_str().expect("UTF-8"), "--format", format];
+            let shown = bench.ends(&report).stdout;
+            assert_eq!(shown.contains("congestion control reno"), is_unusual, "{shown}");
+        }
     }
     let compare = |first: usize, second: usize| {
         let [first, second] = [first, second].map(|run| folders[run].to_str().expect("UTF-8"));
@@ -451,7 +454,9 @@ fn a_process_that_inherited_otherwise_than_the_first_is_not_used_but_named() {
     let change = json!({ "name": "process.oom_score_adj", "values": ["123", "777"] });
     assert_eq!(report["run"]["inherited"][0]["changed"], change, "{ended:?} {report}");
     assert_eq!((count(&report, "a", "used"), count(&report, "a", "changed")), (3, 3), "{report}");
-    assert!(ended.stdout.contains("a: 3 of 6 inherited something else"), "{ended:?}");
+    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("a: 3 of 6 inherited something else"), "{ended:?}");
+    assert!(text.contains("process.oom_score_adj changed from 123 to 777"), "{ended:?}");
 }
 
 /// One case begins before the change, the other after it.
@@ -467,6 +472,29 @@ fn what_the_run_inherited_is_the_reference_of_all_cases() {
     assert_eq!((used, changed), ([0, 1], [3, 4]), "{ended:?} {report}");
     let change = &report["run"]["inherited"][0]["changed"];
     assert_eq!(change["values"][1], "777", "{report}");
+}
+
+/// One CPU is less capable than the others.
+#[test]
+fn kinds_of_cpus_are_recorded_and_named() {
+    let [_, .., slow] = cpus::allowed().unwrap()[..] else {
+        return contract::skip("kinds of CPUs", "there is one CPU");
+    };
+    let bench = Bench::printing(RECORD);
+    let capacity = bench.path("capacity");
+    fs::write(&capacity, "1\n").unwrap();
+    let capacity = capacity.display();
+    let file = format!("/sys/devices/system/cpu/cpu{slow}/cpu_capacity");
+    let inside = format!("[ -e {file} ] && mount --bind {capacity} {file} && exec \"$@\"");
+    let script = format!("exec unshare -rm sh -c '{inside}' sh \"$@\"");
+    if !can(&script) {
+        return;
+    }
+    let ended = Ended::from(bench.brigade_under(&["sh", "-c", &script, "sh"], &["run"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let facts = json_in(bench.result_folders()[0].join("environment.json"));
+    assert!(facts["processor.kinds"].is_string(), "{facts}");
+    assert!(ended.stdout.contains("inherited: kinds of CPUs"), "{ended:?}");
 }
 
 #[test]

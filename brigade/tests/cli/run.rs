@@ -135,7 +135,10 @@ fn the_reason_of_a_failure_is_the_line_with_the_error_and_the_rest_is_in_the_ful
     assert!(record["stderr"].as_str().unwrap().contains("main.go:7"), "{record}");
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("a: 1 failed: exited with 1: panic: no luck"), "{ended:?}");
-    assert!(text.contains("it printed: panic: no luck | goroutine 1 [running]:"), "{ended:?}");
+    assert!(
+        text.contains("it printed: panic: no luck | goroutine 1 [running]: | main.go:7"),
+        "{ended:?}"
+    );
     let folder = bench.result_folders()[0].display().to_string();
     let screen = bench.ends(&["report", &folder]);
     assert!(
