@@ -14,7 +14,7 @@ use crate::commands::saved::Saved;
 use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
-use crate::judge::report::Report;
+use crate::judge::report::{OTHER_MANIFEST, Report};
 use crate::judge::run::Run;
 use crate::manifest::{Case, Manifest, default_seconds};
 use crate::measure::executables::fingerprints;
@@ -54,7 +54,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     let description = RunDescription {
         skipped: skipped.into_iter().map(Skipped::anonymous).collect(),
         procedure: Some(Procedure {
-            command: command_line(names, measure, described.seed),
+            command: command_line(&manifest, names, measure, described.seed),
             flags: manifest.flags(),
             seconds: measure.seconds(default_seconds(cases.len())),
             partners,
@@ -76,7 +76,12 @@ pub fn command_of(manifest: &Manifest, case: &Case) -> (String, Vec<String>) {
 }
 
 /// The command that repeats this run.
-fn command_line(names: &[String], flags: &MeasureFlags, seed: u64) -> Vec<String> {
+fn command_line(
+    manifest: &Manifest,
+    names: &[String],
+    flags: &MeasureFlags,
+    seed: u64,
+) -> Vec<String> {
     let values = [
         ("--rounds", flags.rounds.map(|rounds| rounds.to_string())),
         ("--time", flags.time.map(|seconds| seconds.to_string())),
@@ -85,7 +90,11 @@ fn command_line(names: &[String], flags: &MeasureFlags, seed: u64) -> Vec<String
     let values = values.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?]));
     let begin = ["brigade", "run"].map(str::to_owned);
     let names = names.iter().map(|name| anonymous::command(name));
-    begin.into_iter().chain(names).chain(values.flatten()).collect()
+    let mut words: Vec<String> = begin.into_iter().chain(names).chain(values.flatten()).collect();
+    if manifest.is_file {
+        words.extend(OTHER_MANIFEST.map(str::to_owned));
+    }
+    words
 }
 
 /// Writes the pages of a run into its folder.

@@ -94,6 +94,18 @@ pub struct RunSummary {
     pub repeat: Option<Repeat>,
 }
 
+/// The end of the recorded command of a run whose manifest was a file. Its name is not recorded, so
+/// that nobody pastes a stranger's.
+pub const OTHER_MANIFEST: [&str; 2] = ["--manifest", "FILE"];
+
+impl RunSummary {
+    /// The recorded command without [`OTHER_MANIFEST`], and whether it has that.
+    pub fn command_and_manifest(&self) -> (&[String], bool) {
+        let (words, manifest) = self.command.split_at(self.command.len().saturating_sub(2));
+        if manifest == OTHER_MANIFEST { (words, true) } else { (&self.command, false) }
+    }
+}
+
 /// How complete a run is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -61,6 +61,9 @@ pub struct Manifest {
     /// Why that folder is not known.
     #[serde(skip)]
     pub no_guests: Option<String>,
+    /// Whether it is a file, not the one in this binary.
+    #[serde(skip)]
+    pub is_file: bool,
     /// Crates that the programs measure; their versions belong to the results.
     pub measured_crates: Vec<String>,
     /// Flags of every program, unless its case has them.
@@ -163,7 +166,8 @@ impl Manifest {
         let guests = guests.canonicalize().map_err(|error| {
             UsageError(format!("guests: looking for {}: {error}", guests.display()))
         })?;
-        Ok(Self { root: Some(folder.to_owned()), guests: Some(guests), ..manifest })
+        let root = Some(folder.to_owned());
+        Ok(Self { root, guests: Some(guests), is_file: true, ..manifest })
     }
 
     /// The default folder of runs: next to the manifest, in the repository, or here.

@@ -411,7 +411,8 @@ pub fn made(run: &RunSummary) -> Vec<Block> {
 /// The command that repeats a run, ready to paste. The run may be a stranger's, so nothing but
 /// `brigade run`, with groups, cases and the flags that this command records, is printed.
 pub fn repeat(run: &RunSummary) -> Option<Block> {
-    let [program, command, words @ ..] = &run.command[..] else { return None };
+    let (words, _) = run.command_and_manifest();
+    let [program, command, words @ ..] = words else { return None };
     let is_known = |word: &String| {
         let is_flag = ["--rounds", "--time", "--seed"].contains(&&**word);
         is_flag || !word.starts_with('-')

@@ -13,7 +13,7 @@ use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding
 use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, again, next_run, no_answer, verdict};
-use crate::judge::report::{Group, NextRun, Part, Report, RunProgress, RunSummary};
+use crate::judge::report::{Group, NextRun, OTHER_MANIFEST, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::shell::quoted;
 
@@ -423,12 +423,15 @@ fn end(report: &Report, place: Place<'_>) -> String {
         Some(page) => format!("page: {}\n", word(page)),
         None => format!("more: brigade report --full {folder}\n"),
     };
+    let (_, has_manifest) = report.run.command_and_manifest();
+    let manifest =
+        if has_manifest { format!(" {}", OTHER_MANIFEST.join(" ")) } else { String::new() };
     let next = match &report.next {
         _ if !progress.is_complete && progress.resumable => {
-            format!("next: brigade run --resume {folder}\n")
+            format!("next: brigade run --resume {folder}{manifest}\n")
         }
         Some(NextRun { group, question, seconds }) => {
-            let command = unbroken(&format!("brigade run {group}"));
+            let command = unbroken(&format!("brigade run {group}{manifest}"));
             lines(&format!("next: {command} ({}): {question}", clock(*seconds)))
         }
         None => String::new(),

@@ -6,7 +6,7 @@ use harness::terminal;
 use super::page::unbroken;
 use super::quantity::{factor, percent, small_share};
 use crate::judge::compare::Repeat;
-use crate::judge::report::RunSummary;
+use crate::judge::report::{OTHER_MANIFEST, RunSummary};
 pub use crate::judge::state::FEWEST_ROUNDS;
 use crate::judge::state::{Cause, Pace, State, Word};
 use crate::shell::quoted;
@@ -132,7 +132,8 @@ fn when(word: Word) -> &'static str {
 
 /// The command for the same groups and cases, ready to paste; `None` if the run does not have it.
 pub fn again(run: &RunSummary) -> Option<String> {
-    let mut words = run.command.iter();
+    let (words, has_manifest) = run.command_and_manifest();
+    let mut words = words.iter();
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         if ["--rounds", "--time", "--seed"].contains(&word.as_str()) {
@@ -145,6 +146,9 @@ pub fn again(run: &RunSummary) -> Option<String> {
         }
     }
     let is_ours = matches!(kept[..], ["brigade", "run", ..]);
+    if has_manifest {
+        kept.extend(OTHER_MANIFEST);
+    }
     is_ours.then(|| unbroken(&terminal::line(&quoted(kept))))
 }
 
@@ -256,12 +260,19 @@ mod tests {
             (Word::Early, true, &groups[..], Some(longer)),
             (Word::Unknown, true, &groups, Some(longer)),
             (Word::Early, true, &["brigade", "run"], Some("brigade run --time 600")),
+            (
+                Word::Busy,
+                false,
+                &["brigade", "run", "a", "--seed", "7", "--manifest", "FILE"],
+                Some("brigade run a --manifest FILE"),
+            ),
             (Word::Busy, false, &groups, Some(longer)),
             (Word::Busy, true, &groups, None),
             (Word::Quiet, true, &groups, None),
             (Word::Slow, true, &groups, None),
             // From a stranger.
             (Word::Busy, false, &["brigade", "run", "--manifest", "x"], None),
+            (Word::Busy, false, &["brigade", "run", "--manifest", "FILE", "x"], None),
             (Word::Busy, false, &["rm", "-r", "x"], None),
             (Word::Early, true, &[], None),
         ] {

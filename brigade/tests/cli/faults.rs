@@ -484,7 +484,8 @@ fn a_printed_command_can_be_pasted_and_runs_nothing_else() {
     };
     for format in ["text", "markdown", "html"] {
         let text = printed(format);
-        assert_eq!(lines_with(&["brigade run 'a --x 1' --rounds 1 --seed"], &text), 1, "{text}");
+        let words = ["brigade run 'a --x 1' --rounds 1 --seed", " --manifest FILE"];
+        assert_eq!(lines_with(&words, &text), 1, "{text}");
     }
     let screen = bench.ends(&["report", folder]).stdout;
     let quoted = format!("page: '{folder}/report.html'\n");

@@ -376,6 +376,10 @@ fn an_interrupted_invocation_is_kept_and_run_again() {
     send(&brigade, Signal::SIGINT);
     assert_eq!(end_of(brigade).code, Some(130));
     fs::write(bench.path("go"), "").unwrap();
+    let folder = bench.result_folders()[0].display().to_string();
+    let screen = bench.ends(&["report", &folder]).stdout;
+    let next = format!("next: brigade run --resume {folder} --manifest FILE\n");
+    assert!(screen.contains(&next), "{screen}");
     let ended = bench.resumes();
     assert_eq!(ended.code, Some(0), "the interrupted invocation counts as failed: {ended:?}");
     assert!(!ended.stdout.contains(" failed: "), "{ended:?}");
