@@ -88,6 +88,28 @@ fn what_is_set_for_other_programs_does_not_break_the_build_of_a_guest() {
     assert!(ended.stdout.contains("0 skipped"), "{ended:?}");
 }
 
+/// One number says how new it must be: that of `go.mod`.
+#[test]
+fn a_go_that_is_too_old_for_the_guest_is_named_before_anything_is_built() {
+    let module = fs::read_to_string(root().join("guests/go/go.mod")).expect("the module");
+    let needed = module.lines().find_map(|line| line.strip_prefix("go ")).expect("a version");
+    let folder = tempfile::tempdir().expect("a folder");
+    let go = "#!/bin/sh\n[ \"$1\" = build ] && touch \"${0%/*}/built\"\n\
+              [ \"$1\" = env ] && echo go1.5 || echo go version go1.5 linux/amd64\n";
+    contract::executable::write(&folder.path().join("go"), go);
+    let path = std::env::var("PATH").expect("a PATH");
+    let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
+    brigade.args(["check", "goroutine-brigade --workers 1"]);
+    brigade.env("XDG_CACHE_HOME", folder.path()).env("BRIGADE_LOCK", folder.path().join("lock"));
+    brigade.env("PATH", format!("{}:{path}", folder.path().display()));
+    let ended = Ended::from(brigade);
+    let printed = format!("{} {}", ended.stdout, ended.stderr);
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(printed.contains("1 skipped"), "{ended:?}");
+    assert!(printed.contains(&format!("{needed} or later")), "{ended:?}");
+    assert!(!folder.path().join("built").exists(), "{ended:?}");
+}
+
 #[test]
 fn a_tools_version_shows_nothing_that_was_exported() {
     if guest(JAVA).is_none() {
