@@ -105,12 +105,29 @@ pub fn closed() -> io::Error {
     io::Error::new(ErrorKind::BrokenPipe, "the other end of its channel is closed")
 }
 
+/// The result of sending without waiting.
+trait Tried {
+    fn was_sent(self) -> bool;
+}
+
+impl<E> Tried for Result<(), E> {
+    fn was_sent(self) -> bool {
+        self.is_ok()
+    }
+}
+
+impl<E> Tried for Result<bool, E> {
+    fn was_sent(self) -> bool {
+        self.unwrap_or(false)
+    }
+}
+
 /// A sending end by its two methods. In a loop without a future, the number stays in a register.
 macro_rules! outlet {
     ($way:ident<$sender:ty>, $try_send:ident, $send:ident $($wait:tt)*) => {
         impl<const W: usize> Outlet<W> for $way<$sender> {
             fn try_send(&mut self, message: Message<W>) -> bool {
-                self.0.$try_send(message).is_ok()
+                self.0.$try_send(message).was_sent()
             }
 
             async fn send_while(
@@ -170,6 +187,11 @@ outlet!(Blocking<flume::Sender<Message<W>>>, try_send, send);
 inlet!(Blocking<flume::Receiver<Message<W>>>, shared, .recv().ok());
 outlet!(Awaited<flume::Sender<Message<W>>>, try_send, send_async.await);
 inlet!(Awaited<flume::Receiver<Message<W>>>, shared, .recv_async().await.ok());
+
+outlet!(Blocking<kanal::Sender<Message<W>>>, try_send, send);
+inlet!(Blocking<kanal::Receiver<Message<W>>>, shared, .recv().ok());
+outlet!(Awaited<kanal::AsyncSender<Message<W>>>, try_send, send.await);
+inlet!(Awaited<kanal::AsyncReceiver<Message<W>>>, shared, .recv().await.ok());
 
 outlet!(Blocking<async_channel::Sender<Message<W>>>, try_send, send_blocking);
 inlet!(Blocking<async_channel::Receiver<Message<W>>>, shared, .recv_blocking().ok());
@@ -447,6 +469,8 @@ mod tests {
         check("crossbeam", Some(3), || blocking(crossbeam_channel::bounded(3)));
         check("flume", Some(3), || blocking(flume::bounded(3)));
         check("flume, awaited", Some(3), || awaited(flume::bounded(3)));
+        check("kanal", Some(3), || blocking(kanal::bounded(3)));
+        check("kanal, awaited", Some(3), || awaited(kanal::bounded_async(3)));
         check("async-channel", Some(3), || blocking(async_channel::bounded(3)));
         check("async-channel, awaited", Some(3), || awaited(async_channel::bounded(3)));
         check("tokio", Some(3), || blocking(tokio_mpsc::channel(3)));

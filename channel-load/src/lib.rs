@@ -62,7 +62,7 @@ use tokio::sync::mpsc as tokio_mpsc;
 use crate::channels::{
     Awaited, Blocking, Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue,
 };
-use crate::tasks::{CREDIT, Consumer, Producer, Received, Sent, Shared, Tally, verify};
+use crate::tasks::{CREDIT, Consumer, Producer, Shared, Tally, verify};
 
 /// The most producers, and consumers.
 const MOST_TASKS: i64 = 1024;
@@ -145,6 +145,8 @@ enum Kind {
     Crossbeam,
     /// flume
     Flume,
+    /// kanal
+    Kanal,
     /// async-channel
     AsyncChannel,
     /// `tokio::sync::mpsc`
@@ -302,6 +304,15 @@ fn with_messages<const W: usize>(flags: &Flags, bench: &Bench) -> anyhow::Result
             bench,
             room.map_or_else(flume::unbounded, flume::bounded),
         ),
+        // Its ends for threads and for tasks have other types.
+        (Kind::Kanal, _) if flags.are_threads() => {
+            let ends = room.map_or_else(kanal::unbounded, kanal::bounded);
+            measure::<W>(flags, bench, blocking(ends))
+        }
+        (Kind::Kanal, _) => {
+            let ends = room.map_or_else(kanal::unbounded_async, kanal::bounded_async);
+            measure::<W>(flags, bench, awaited(ends))
+        }
         (Kind::AsyncChannel, _) => {
             let ends = room.map_or_else(async_channel::unbounded, async_channel::bounded);
             measure_either::<W, _, _>(flags, bench, ends)
@@ -443,22 +454,18 @@ impl Driver {
         let flags = &shared.flags;
         for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
             shared.begin();
-            let (mut sent, mut received) = (Vec::new(), Vec::new());
-            for tally in crew.run(&round).await? {
-                match tally {
-                    Tally::Sent(one) => sent.push(one),
-                    Tally::Received(one) => received.push(one),
-                }
-            }
+            let tallies = crew.run(&round).await?.into_iter();
+            let (sent, received): (Vec<Tally>, Vec<Tally>) =
+                tallies.partition(|tally| tally.producer.is_some());
             let of_channel = || format!("--channel {}", name(&flags.channel));
             verify(&sent, &received).with_context(of_channel)?;
-            self.report(&round, &sent, received)?;
+            self.report(&round, &sent, &received)?;
         }
         Ok(())
     }
 
     /// Stores what the tasks measured in a round.
-    fn report(&self, round: &Round, sent: &[Sent], received: Vec<Received>) -> anyhow::Result<()> {
+    fn report(&self, round: &Round, sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
         let Self { bench, shared, room } = self;
         let messages = sent.iter().map(|one| one.messages).sum();
         let mut load = ChannelLoad { capacity: *room, messages, mean_length: None };
@@ -472,7 +479,7 @@ impl Driver {
             load.mean_length = mean_length;
             samples = vec![late];
         } else {
-            samples = shared.samples(sent, &received);
+            samples = shared.samples(sent, received);
         }
         let has_iterations = samples.first().is_some_and(|principal| principal.count() > 0);
         if round.purpose == Purpose::Measured && has_iterations {
@@ -499,7 +506,7 @@ impl Driver {
 
 /// The times of all messages of an open loop, and the mean number of messages under way. `late_ns` is
 /// the sum of how late they were sent.
-fn lateness(round: &Round, received: Vec<Received>, late_ns: u64) -> (Samples, Option<f64>) {
+fn lateness(round: &Round, received: &[Tally], late_ns: u64) -> (Samples, Option<f64>) {
     let mut all = Samples::new(Measured::single("message", "message"));
     let ended_ns = received.iter().map(|one| one.last_ns).max().unwrap_or(0);
     for late in received.iter().filter_map(|one| one.late.as_deref()) {

@@ -76,21 +76,21 @@ impl Shared {
 
     /// The iterations of a closed loop, and the mean time from one message to the next of each
     /// producer and of each consumer.
-    pub fn samples(&self, sent: &[Sent], received: &[Received]) -> Vec<Samples> {
+    pub fn samples(&self, sent: &[Tally], received: &[Tally]) -> Vec<Samples> {
         let Blocks { span, samples } = &*self.blocks();
         let Some([begun_ns, ended_ns]) = span.filter(|_| samples.count() > 0) else {
             return Vec::new();
         };
         let each_ns = (ended_ns - begun_ns) as f64 / samples.operations() as f64;
-        let turns = |name, messages: Vec<u64>| {
+        let turns = |name, tallies: &[Tally]| {
             let mut turns = Samples::new(Measured::single(name, "message"));
-            let all_ns = each_ns * messages.iter().sum::<u64>() as f64;
-            messages.iter().for_each(|count| turns.add((all_ns / (*count).max(1) as f64) as u64));
+            let all: u64 = tallies.iter().map(|tally| tally.messages).sum();
+            for Tally { messages, .. } in tallies {
+                turns.add((each_ns * all as f64 / (*messages).max(1) as f64) as u64);
+            }
             turns
         };
-        let producers = turns("producer", sent.iter().map(|one| one.messages).collect());
-        let consumers = turns("consumer", received.iter().map(|one| one.messages).collect());
-        vec![samples.clone(), producers, consumers]
+        vec![samples.clone(), turns("producer", sent), turns("consumer", received)]
     }
 
     /// Takes credit for so many messages.
@@ -139,41 +139,26 @@ impl Shared {
     }
 }
 
-/// What a member of a round did.
-#[derive(Debug)]
-pub enum Tally {
-    /// A producer.
-    Sent(Sent),
-    /// A consumer.
-    Received(Received),
-}
-
-/// What a producer sent in a round.
-#[derive(Debug)]
-pub struct Sent {
-    /// Its number among producers.
-    producer: usize,
-    /// Messages.
+/// What a task did in a round.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Its number among producers; `None` of a consumer.
+    pub producer: Option<usize>,
+    /// Messages that it sent or received.
     pub messages: u64,
-    /// Messages that were due before it waited for their times.
+    /// Of a producer: messages that were due before it waited for their times.
     pub missed: u64,
-    /// The time from when messages were due until the producer began to send them, summed, in
+    /// Of a producer: the time from when messages were due until it began to send them, summed, in
     /// nanoseconds.
     pub late_ns: u64,
-}
-
-/// What a consumer received in a round.
-#[derive(Debug)]
-pub struct Received {
-    /// Messages.
-    pub messages: u64,
-    /// The messages of each producer.
-    seen: Vec<Seen>,
-    is_ordered: bool,
-    /// In an open loop: the times from when messages were due until they were received.
+    /// Of a consumer in an open loop: the times from when messages were due until it received them.
     pub late: Option<Box<Samples>>,
-    /// In an open loop: when it received the last one.
+    /// Of a consumer in an open loop: when it received the last one.
     pub last_ns: u64,
+    /// Of a consumer: the messages of each producer.
+    seen: Vec<Seen>,
+    /// Of a consumer: whether one overtook another of its producer.
+    is_mixed_up: bool,
 }
 
 /// The messages of one producer that a consumer has seen, in a cache line of its own.
@@ -189,9 +174,10 @@ struct Seen {
 ///
 /// # Errors
 /// If not.
-pub fn verify(sent: &[Sent], received: &[Received]) -> anyhow::Result<()> {
-    for Sent { producer, messages, .. } in sent {
-        let seen = || received.iter().map(|consumer| consumer.seen[*producer]);
+pub fn verify(sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
+    for Tally { producer, messages, .. } in sent {
+        let producer = producer.unwrap_or_default();
+        let seen = || received.iter().map(|consumer| consumer.seen[producer]);
         let count: u64 = seen().map(|seen| seen.count).sum();
         let sum = seen().fold(0, |sum: u64, seen| sum.wrapping_add(seen.sum));
         ensure!(
@@ -205,8 +191,8 @@ pub fn verify(sent: &[Sent], received: &[Received]) -> anyhow::Result<()> {
              others not at all"
         );
     }
-    let is_ordered = received.iter().all(|consumer| consumer.is_ordered);
-    ensure!(is_ordered, "a consumer received the messages of one producer out of order");
+    let is_mixed_up = received.iter().any(|consumer| consumer.is_mixed_up);
+    ensure!(!is_mixed_up, "a consumer received the messages of one producer out of order");
     Ok(())
 }
 
@@ -233,19 +219,19 @@ impl<O: Outlet<W>, const W: usize> Producer<O, W> {
             let left = self.leave().await;
             let sent = sent?;
             left?;
-            member.finish(Tally::Sent(sent));
+            member.finish(sent);
         }
         Ok(())
     }
 
-    async fn send(&mut self, round: &Round) -> io::Result<Sent> {
-        let mut sent = Sent { producer: self.number, messages: 0, missed: 0, late_ns: 0 };
+    async fn send(&mut self, round: &Round) -> io::Result<Tally> {
+        let mut tally = Tally { producer: Some(self.number), ..Tally::default() };
         if round.rate.is_some() {
-            self.keep_pace(round, &mut sent).await?;
+            self.keep_pace(round, &mut tally).await?;
         } else {
-            sent.messages = self.compete(round).await?;
+            tally.messages = self.compete(round).await?;
         }
-        Ok(sent)
+        Ok(tally)
     }
 
     /// A closed loop.
@@ -270,18 +256,18 @@ impl<O: Outlet<W>, const W: usize> Producer<O, W> {
     }
 
     /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
-    async fn keep_pace(&mut self, round: &Round, sent: &mut Sent) -> io::Result<()> {
+    async fn keep_pace(&mut self, round: &Round, tally: &mut Tally) -> io::Result<()> {
         let Self { number: producer, outlet, shared } = self;
         let Flags { producers, runtime, .. } = shared.flags;
         for message in (*producer as u64..round.most()).step_by(producers as usize) {
             let due_ns = round.due_ns(message);
             let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
-            sent.missed += u64::from(!ran.waited);
-            sent.late_ns += ran.at_ns - due_ns;
+            tally.missed += u64::from(!ran.waited);
+            tally.late_ns += ran.at_ns - due_ns;
             shared.take_credit(1).await?;
-            let next = sent.messages + 1;
+            let next = tally.messages + 1;
             let once = |number| (number == next).then(|| Message::new(*producer, number));
-            sent.messages = outlet.send_while(sent.messages, once).await?;
+            tally.messages = outlet.send_while(tally.messages, once).await?;
         }
         Ok(())
     }
@@ -317,19 +303,19 @@ impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
                 // Producers would wait for what this task does not return.
                 credit.close();
             }
-            member.finish(Tally::Received(received?));
+            member.finish(received?);
         }
         Ok(())
     }
 
     /// Receives until the round's end mark.
-    async fn receive(&mut self, round: &Round) -> io::Result<Received> {
+    async fn receive(&mut self, round: &Round) -> io::Result<Tally> {
         let shared = &*self.shared;
         let Flags { producers, work, lot, .. } = shared.flags;
         // Both are powers of two.
         let mask = lot.min(CREDIT) - 1;
         let mut seen = vec![Seen::default(); producers as usize];
-        let mut is_ordered = true;
+        let mut is_mixed_up = false;
         let samples = || Box::new(Samples::new(Measured::single("message", "message")));
         let mut late = round.rate.map(|_| samples());
         let mut last_ns = round.begin_ns;
@@ -338,7 +324,7 @@ impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
             let Some((producer, number)) = black_box(message).content() else { return false };
             let of_producer = &mut seen[producer];
             if number <= of_producer.last {
-                is_ordered = false;
+                is_mixed_up = true;
             }
             of_producer.last = number;
             of_producer.count += 1;
@@ -358,6 +344,6 @@ impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
         };
         let messages = self.inlet.receive_while(take).await?;
         shared.return_credit(messages % CREDIT);
-        Ok(Received { messages, seen, is_ordered, late, last_ns })
+        Ok(Tally { messages, late, last_ns, seen, is_mixed_up, ..Tally::default() })
     }
 }

@@ -36,11 +36,13 @@ const PROGRAM: Program = Program {
 contract::keeps!(PROGRAM);
 
 /// The channels with their ways to wait, and whether they can have several consumers.
-const CHANNELS: [(&str, &str, bool); 12] = [
+const CHANNELS: [(&str, &str, bool); 14] = [
     ("std", "threads", false),
     ("crossbeam", "threads", true),
     ("flume", "threads", true),
     ("flume", "tokio", true),
+    ("kanal", "threads", true),
+    ("kanal", "tokio", true),
     ("async-channel", "threads", true),
     ("async-channel", "tokio", true),
     ("tokio", "threads", false),

@@ -178,6 +178,8 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         let lock = ["lock", "--tasks", "3", "--iters", "20", "--warmups", "2"];
         runs.push((name, [&lock[..], &["--inside", "50", "--outside", "50"]].concat()));
     }
+    let channel = ["channel", "--producers", "2", "--consumers", "3", "--iters", "4"];
+    runs.push((GO, [&channel[..], &["--warmups", "2", "--message", "1024"]].concat()));
     for name in [PYTHON_TASKS, JAVA] {
         runs.push((name, vec!["wake", "--greedy", "1", "--greedy-for", "500", "--iters", "300"]));
     }
@@ -229,7 +231,8 @@ fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
 fn measuring(name: &str, subcommand: Option<&str>) -> Option<Child> {
     let mut words = guest(name)?;
     words.extend(subcommand.map(str::to_owned));
-    let endless = ["--tasks", "50", "--iters", "1000000", "--max-time", "60"];
+    let tasks = if subcommand == Some("channel") { "--producers" } else { "--tasks" };
+    let endless = [tasks, "50", "--iters", "1000000", "--max-time", "60"];
     let mut command = process(&words, &endless);
     heed_interrupts(&mut command);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
@@ -244,7 +247,8 @@ fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
     let brigades = [(GO, Some("brigade")), (JAVA, Some("brigade")), (ASIO, None), (NODE, None)];
     let others = [(PYTHON, None), (PYTHON_TASKS, Some("threads")), (GO, Some("lock"))];
     let last = [(JAVA, Some("lock")), (PYTHON_TASKS, Some("wake")), (JAVA, Some("wake"))];
-    for (name, subcommand) in brigades.into_iter().chain(others).chain(last) {
+    let channel = [(GO, Some("channel"))];
+    for (name, subcommand) in brigades.into_iter().chain(others).chain(last).chain(channel) {
         let Some(mut child) = measuring(name, subcommand) else { continue };
         child.stdin.as_mut().expect("piped").write_all(b"\n").expect("it reads");
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
@@ -369,6 +373,22 @@ fn tasks_of_a_guest_that_share_a_lock_are_counted() {
         let floor = 200.0 * work.ns_per_unit.expect("a unit was timed");
         let quickest = iteration.min_ns as f64 / 1024.0;
         assert!(work.units == 200 && quickest > 0.9 * floor, "{name}: {quickest} of {floor} ns");
+    }
+}
+
+/// The shares of all add up to 1.
+#[test]
+fn tasks_of_a_guest_that_share_a_channel_are_counted() {
+    let Some(words) = guest(GO) else { return };
+    let flags = ["channel", "--producers", "4", "--consumers", "2", "--capacity", "8"];
+    let record = record_of(GO, &words, &flags);
+    let [iteration, producer, consumer] = &record.measurements[..] else { panic!("three") };
+    assert_eq!((record.tasks, iteration.operations, iteration.count), (6, 16_384, 300));
+    assert_eq!((producer.count, consumer.count), (4, 2));
+    for (of, tasks) in [(producer, 4.0), (consumer, 2.0)] {
+        let [lucky, unlucky] =
+            [of.min_ns, of.max_ns].map(|ns| tasks * iteration.ns_per_operation / ns as f64);
+        assert!(lucky > 0.99 && unlucky < 1.01, "{}: {lucky}, {unlucky}", of.name);
     }
 }
 
