@@ -57,6 +57,12 @@ pub fn defaults(name: &str) -> BTreeMap<String, String> {
     command.get_arguments().filter_map(default).collect()
 }
 
+/// Whether a program of this binary has this flag.
+pub fn has_flag(name: &str, flag: &str) -> bool {
+    let command = page(name).map(|page| (page.command)());
+    command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_long() == Some(flag)))
+}
+
 /// What the tasks of a program are with these flags, as it declares; `None` if it refuses the flags
 /// or does not know, or is no program of this binary.
 pub fn task_kind(name: &str, flags: &[String]) -> Option<TaskKind> {

@@ -48,6 +48,7 @@ use harness::rounds::Lateness;
 use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
+use harness::tokio_settings::TokioSettings;
 use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Pid, getpid};
@@ -117,6 +118,11 @@ struct Flags {
     /// Workers of thread-pool and tokio [default: one per CPU of the server]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,
+
+    /// Settings of tokio, such as event_interval=1,max_io_events_per_tick=64 [default: its own, which
+    /// brigade list prints]
+    #[arg(long, value_name = "LIST", conflicts_with = "server")]
+    tokio: Option<TokioSettings>,
 
     #[command(flatten)]
     stack: StackFlag,
@@ -212,12 +218,16 @@ impl Flags {
         let busy = self.busy.unwrap_or(BUSY.min(hot));
         let has_workers = matches!(self.kind, Kind::Tokio | Kind::ThreadPool);
         let workers = self.workers.filter(|_| !has_workers && self.server.is_none());
+        let has_tokio = matches!(self.kind, Kind::Tokio | Kind::TokioCurrentThread);
         let reason = if hot > connections {
             format!("--hot {hot}: there are {connections}; raise --tasks")
         } else if busy > hot {
             format!("--busy {busy}: a connection has one request; use {hot} at most")
         } else if let Some(workers) = workers {
             format!("--workers {workers}: this kind has none; choose --kind tokio or thread-pool")
+        } else if self.tokio.is_some() && !has_tokio {
+            "--tokio: this kind is not tokio's; choose --kind tokio or tokio-current-thread"
+                .to_owned()
         } else {
             return Ok(Usage { hot: hot as usize, busy: busy as usize });
         };
@@ -286,6 +296,7 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
         announced,
         connections,
         workers: flags.workers.map_or(of_server.len(), |count| count as usize),
+        tokio: flags.tokio.unwrap_or_default(),
         stack_size: flags.stack.stack_size,
         order: order.clone(),
         bytes: flags.message as usize,

@@ -12,6 +12,7 @@ use std::thread::{self, Builder};
 use harness::limits::RING_ENTRIES;
 use harness::process_stat::spawn;
 use harness::threads::outcome_of_process;
+use harness::tokio_settings::TokioSettings;
 use harness::{Work, threads};
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode};
@@ -28,6 +29,7 @@ pub struct Server {
     pub announced: Announced,
     pub connections: usize,
     pub workers: usize,
+    pub tokio: TokioSettings,
     pub stack_size: usize,
     /// The order of requests, which only `one` knows in advance.
     pub order: Vec<usize>,

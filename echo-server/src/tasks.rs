@@ -31,10 +31,11 @@ pub fn tokio(server: &'static Server, kind: Kind) -> io::Result<()> {
     let tasks = async move { all_ended(server.start(spawn)?).await };
     if kind == Kind::TokioCurrentThread {
         let mut builder = Builder::new_current_thread();
+        server.tokio.apply(&mut builder);
         return builder.enable_io().on_thread_park(|| server.waits()).build()?.block_on(tasks);
     }
     let mut builder = Builder::new_multi_thread();
-    builder.enable_io();
+    server.tokio.apply(builder.enable_io());
     let runtime = with_workers(builder, server.workers)?;
     runtime.block_on(runtime.spawn(tasks))?
 }

@@ -68,6 +68,16 @@ fn every_kind_serves_every_request() {
     }
 }
 
+/// Few events of many connections at a time, and all are answered.
+#[test]
+fn a_server_of_tokio_takes_its_settings() {
+    let settings = "--tokio=event_interval=1,global_queue_interval=7,max_io_events_per_tick=2";
+    for kind in ["tokio", "tokio-current-thread"] {
+        let record = PROGRAM.record(&["--kind", kind, settings, "--tasks=70", "--iters=4"]);
+        assert_eq!(record.parameters["tokio"], settings.trim_start_matches("--tokio="));
+    }
+}
+
 /// On one CPU, over TCP: a thread waits for each request, and a loop for many.
 #[test]
 fn a_thread_switches_once_a_request_and_a_loop_less() {
@@ -243,6 +253,9 @@ fn impossible_requests_are_refused() {
         (&["--busy=3", "--rate=100"], "--busy"),
         (&["--workers=2"], "--workers"),
         (&["--message=0"], "--message"),
+        (&["--tokio=event_interval=1"], "--tokio"),
+        (&["--kind=tokio", "--tokio=event_interval=0"], "--tokio"),
+        (&["--kind=tokio", "--tokio=event_interval=1", "--server=true"], "--tokio"),
     ] {
         PROGRAM.refuses(flags, &[named]);
     }

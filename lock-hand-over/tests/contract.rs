@@ -126,6 +126,13 @@ fn an_interruption_ends_every_loop() {
 }
 
 #[test]
-fn workers_need_tokio() {
+fn workers_and_settings_need_tokio() {
     PROGRAM.refuses(&["--workers=2"], &["--workers"]);
+    PROGRAM.refuses(&["--tokio=event_interval=1"], &["--tokio"]);
+    PROGRAM.refuses(&["--runtime=tokio", "--tokio=event_interval=0"], &["--tokio"]);
+    let flags = ["--tokio=event_interval=1,global_queue_interval=31", "--iters=20"];
+    for runtime in ["tokio", "tokio-current-thread"] {
+        let record = measured("tokio", runtime, &flags);
+        assert_eq!(record.parameters["tokio"], flags[0].trim_start_matches("--tokio="));
+    }
 }

@@ -51,7 +51,7 @@ pub fn local_pool<F: Future<Output = ()> + 'static>(
 /// task: a future that a runtime blocks on bypasses its queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
     let cycles = cycles(bench.clone(), units, Yield::new, CYCLES);
-    AsyncRuntime::start(RuntimeFlags { runtime: kind, workers: None }, bench)?
+    AsyncRuntime::start(RuntimeFlags { runtime: kind, workers: None, tokio: None }, bench)?
         .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
 }
 

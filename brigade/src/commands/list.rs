@@ -2,6 +2,7 @@
 
 use harness::flags::name;
 use harness::terminal;
+use harness::tokio_settings::DEFAULTS;
 
 use crate::commands::output;
 use crate::exit::Exit;
@@ -68,8 +69,19 @@ fn page(manifest: &Manifest, case: &Case) -> String {
     let run = format!("measure:  {}\n", quoted(["brigade", "run", &case.name]));
     let kind = manifest.task_kind(case);
     let kind = kind.map_or_else(String::new, |kind| format!("kind:     {}\n", name(&kind)));
+    let tokio =
+        if runs_on_tokio(case) { lines(&format!("--tokio:  {DEFAULTS}")) } else { String::new() };
     let answers: String = answers.collect();
-    format!("{answers}\n{page}\n{}", terminal::text(&(kind + &by_hand + &run)))
+    format!("{answers}\n{page}\n{}", terminal::text(&(kind + &by_hand + &run + &tokio)))
+}
+
+/// Whether a case's program takes tokio's settings, and the case runs on tokio.
+fn runs_on_tokio(case: &Case) -> bool {
+    let defaults = programs::defaults(&case.program);
+    let value = |flag| case.parameters.get(flag).or(defaults.get(flag));
+    let is_tokio = |value: &String| value.starts_with("tokio");
+    programs::has_flag(&case.program, "tokio")
+        && ["runtime", "kind"].into_iter().filter_map(value).any(is_tokio)
 }
 
 /// The paragraphs of a module's documentation, rewrapped.

@@ -394,6 +394,23 @@ fn a_case_is_explained_with_the_kind_of_its_tasks() {
     }
 }
 
+/// Cases that run on tokio and take its settings show its defaults.
+#[test]
+fn a_case_of_tokio_is_explained_with_the_runtimes_settings() {
+    let bench = Bench::new(&[], "");
+    for (case, has_settings) in [
+        ("async-brigade", true),
+        ("channel-load --channel tokio --runtime tokio --capacity 64", true),
+        ("echo-server --kind tokio --placement same-cpu", true),
+        ("channel-load --capacity 64", false),
+        ("echo-server --placement same-cpu", false),
+        ("task-memory --kind tokio --waiting channel --tasks 200000", false),
+    ] {
+        let ended = alone(&bench, &["list", case]);
+        assert_eq!(ended.stdout.contains("event_interval=61"), has_settings, "{case}: {ended:?}");
+    }
+}
+
 /// The suite, the guests' sources and a folder for results are available without a repository.
 #[test]
 fn the_file_alone_measures() {

@@ -37,4 +37,4 @@ pub use tasks::hand_over::Channel;
 pub use tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
 pub use tasks::station::{LoadFlags, Station, Token};
 pub use tasks::task_kind::TaskKind;
-pub use tasks::{async_tasks, hand_over, runtime, station, threads};
+pub use tasks::{async_tasks, hand_over, runtime, station, threads, tokio_settings};

@@ -89,7 +89,7 @@ impl Spec {
     /// the runtime's workers. On one thread `--placement spread` makes no sense.
     ///
     /// # Errors
-    /// [`UsageError`] for workers of a runtime without any.
+    /// [`UsageError`] for workers of a runtime without any, and tokio's settings of another one.
     pub fn with_runtime(
         self,
         flags: RuntimeFlags,
@@ -106,6 +106,11 @@ impl Spec {
                 )));
             }
         };
+        if flags.tokio.is_some() && !RuntimeKind::OF_TOKIO.contains(&flags.runtime) {
+            return Err(UsageError(
+                "--tokio: this runtime is not tokio's; choose --runtime tokio".into(),
+            ));
+        }
         let kind = Some(flags.runtime.task_kind());
         Ok(Self { spread, kind, needs: flags.runtime.needs(), threads, ..self })
     }

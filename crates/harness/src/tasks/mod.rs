@@ -7,3 +7,4 @@ pub(crate) mod runtime_kind;
 pub mod station;
 pub(crate) mod task_kind;
 pub mod threads;
+pub mod tokio_settings;

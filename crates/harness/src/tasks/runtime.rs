@@ -60,15 +60,16 @@ impl AsyncRuntime {
     /// If [`Self::start`] would fail.
     pub fn start_with(
         enable: fn(&mut Builder) -> &mut Builder,
-        RuntimeFlags { runtime, workers }: RuntimeFlags,
+        RuntimeFlags { runtime, workers, tokio }: RuntimeFlags,
         bench: &Bench,
     ) -> anyhow::Result<Self> {
+        let settings = tokio.unwrap_or_default();
         let mut one_thread = Builder::new_current_thread();
-        enable(&mut one_thread);
+        settings.apply(enable(&mut one_thread));
         let started = match runtime {
             RuntimeKind::Tokio => {
                 let (mut builder, workers) = multi_thread(workers, bench.placement())?;
-                enable(&mut builder);
+                settings.apply(enable(&mut builder));
                 with_workers(builder, workers).map(Self::Workers)
             }
             RuntimeKind::TokioLocal => {

@@ -4,6 +4,7 @@ use clap::builder::RangedU64ValueParser;
 
 use crate::machine::limits::Kind;
 use crate::tasks::task_kind::TaskKind;
+use crate::tasks::tokio_settings::TokioSettings;
 
 /// Values of `--runtime`. Each program offers some of them, in its `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -74,4 +75,9 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: Option<usize>,
+
+    /// Settings of tokio, such as event_interval=1,global_queue_interval=31 [default: its own, which
+    /// brigade list prints]
+    #[arg(long, value_name = "LIST")]
+    pub tokio: Option<TokioSettings>,
 }
