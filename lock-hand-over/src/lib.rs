@@ -12,19 +12,31 @@
 //! has the lock (no coordinated omission); `from_call` is the time from the call alone. A
 //! thread waits in `clock_nanosleep` without timer slack, an async task yields to its runtime.
 //!
+//! With `--read` that share of the acquisitions read, in a fixed sequence for each task, and the
+//! others write. Readers of a read-write lock may be inside together, those of a mutex exclude one
+//! another. `read_turn` and `write_turn` are the times from asking for the lock until having it, of
+//! about one acquisition in 64, or of each if few are of that kind. Readers write nothing that is
+//! shared: each task counts for itself and adds to a common count once in 32 acquisitions, and the
+//! task that completes 1024 reads the clock.
+//!
 //! What is counted: only the lock protects a counter, which must show as many acquisitions as the
-//! tasks count themselves; otherwise the lock does not exclude, and the run fails. A single thread
-//! in a closed loop never waits and claims no switch. How often several switch depends on the
-//! lock, and no number is claimed.
+//! tasks count themselves; otherwise the lock does not exclude, and the run fails. With `--read` the
+//! counter has the writers' acquisitions, and a second one is written before their work. Readers read
+//! both, one before their work and the other one after it: if the two differ, a writer was inside as
+//! well, and the run fails. `readers_together` is whether readers were inside together; only the
+//! warm-up observes that, with 1000 units inside or more and two CPUs. A single thread in a closed
+//! loop never waits and claims no switch. How often several switch depends on the lock, and no number
+//! is claimed.
 //!
 //! Known biases: each acquisition reads the counter before the work inside and writes it after, two
 //! accesses to the lock's cache line. A processor overlaps real work with the acquisition; here
 //! it cannot, since each piece of work depends on the one before it. An open loop reads the clock
-//! inside. Async tasks do not suspend while they hold the lock, so on one worker no task ever
+//! inside, and so does an acquisition that is timed with `--read`. Async tasks do not suspend while they hold the lock, so on one worker no task ever
 //! finds it taken. A thread's lock blocks the worker of an async task. All tasks start at the same
 //! time, and the last iterations may run without some of them.
 
 mod locks;
+mod readers;
 mod task;
 
 use std::sync::Arc;
@@ -41,8 +53,14 @@ use harness::{
     Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock, threads,
 };
 
-use crate::locks::{Adaptive, Broken, Futex, Inherit, Lock, Normal, Spin};
+use crate::locks::{
+    Adaptive, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
+};
+use crate::readers::Mixed;
 use crate::task::{Shared, Tally, Task};
+
+/// The least work inside with which readers that may be inside together are seen to be, in units.
+const LONG_ENOUGH: u64 = 1000;
 
 /// The most acquisitions a second.
 const MOST_RATE: i64 = 100_000_000;
@@ -69,6 +87,12 @@ struct Flags {
     #[arg(long, value_name = "UNITS", default_value_t = 0)]
     #[arg(value_parser = value_parser!(u64).range(..=MOST_WORK))]
     outside: u64,
+
+    /// Share of the acquisitions that read, as readers of a lock that has these, and check that no
+    /// writer is inside
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, conflicts_with = "rate")]
+    #[arg(value_parser = value_parser!(u8).range(..=100))]
+    read: u8,
 
     /// Acquisitions per second by all tasks together, each due at its time [default: as many as
     /// the tasks can make]
@@ -101,6 +125,21 @@ enum Kind {
     Tokio,
     /// `Mutex` of async-lock
     AsyncLock,
+    /// `RwLock` of the standard library
+    StdRw,
+    /// `RwLock` of parking_lot
+    ParkingLotRw,
+    /// `pthread_rwlock_t` with default attributes, which prefers readers
+    PthreadRw,
+    /// `pthread_rwlock_t` that prefers writers
+    PthreadRwWriter,
+    /// `RwLock` of tokio, which queues its waiters
+    TokioRw,
+    /// `RwLock` of async-lock
+    AsyncLockRw,
+    /// A lock whose readers do nothing, which the program must detect
+    #[value(hide = true)]
+    BrokenRead,
     /// No lock at all, which the program must detect
     #[value(hide = true)]
     Broken,
@@ -124,10 +163,13 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
     // A lone tokio task yields now and then, in tokio's locks.
     let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
+    let has_waits = flags.rate.is_some() || flags.read > 0;
     Ok(Spec {
         switches: never_waits.then_some(0.0),
+        // Several readers may be inside.
+        hops: flags.read == 0,
         load: Some(WorkFlag { work: flags.inside }.into()),
-        heap_bytes: if flags.rate.is_some() { Lateness::BYTES } else { 0 },
+        heap_bytes: if has_waits { Lateness::BYTES } else { 0 },
         ..SPEC.with_runtime(flags.runtime, launch)?
     })
 }
@@ -143,6 +185,13 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         Kind::Futex => measure::<Futex>(flags, bench),
         Kind::Tokio => measure::<tokio::sync::Mutex<()>>(flags, bench),
         Kind::AsyncLock => measure::<async_lock::Mutex<()>>(flags, bench),
+        Kind::StdRw => measure::<std::sync::RwLock<()>>(flags, bench),
+        Kind::ParkingLotRw => measure::<parking_lot::RwLock<()>>(flags, bench),
+        Kind::PthreadRw => measure::<NormalRw>(flags, bench),
+        Kind::PthreadRwWriter => measure::<WriterRw>(flags, bench),
+        Kind::TokioRw => measure::<tokio::sync::RwLock<()>>(flags, bench),
+        Kind::AsyncLockRw => measure::<async_lock::RwLock<()>>(flags, bench),
+        Kind::BrokenRead => measure::<BrokenRead>(flags, bench),
         Kind::Broken => measure::<Broken>(flags, bench),
     }
 }
@@ -200,23 +249,66 @@ async fn drive<L: Lock>(
     for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
         shared.begin(&round);
         let tallies = crew.run(&round).await?;
-        let made: u64 = tallies.iter().map(|tally| tally.acquired).sum();
-        let counted = shared.counted();
-        ensure!(
-            made == counted,
-            "--lock {}: this lock does not exclude: the tasks made {made} acquisitions, the \
-             counter that it protects shows {counted}",
-            harness::flags::name(&flags.lock)
-        );
+        let mixed = Mixed::sum(&tallies);
+        verify(flags, &tallies, mixed.as_ref(), shared.counted())?;
+        if round.purpose == Purpose::Warmup && can_see_readers(flags, bench) {
+            bench.findings().readers_together = mixed.as_ref().map(|all| all.counts.together);
+        }
         if round.purpose == Purpose::Traced {
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
             let made = tallies.iter().map(|tally| tally.acquired);
-            round.finish(shared.samples(&round, made), None)?;
+            let mut samples = shared.samples(&round, made);
+            if let Some(mixed) = mixed.filter(|_| !samples.is_empty()) {
+                samples.extend([mixed.waits.reads, mixed.waits.writes]);
+            }
+            round.finish(samples, None)?;
         } else {
             let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
             round.finish(vec![late.from_due, late.from_call], Some(late.kept))?;
         }
     }
     Ok(())
+}
+
+/// Checks that the lock excluded whom it must exclude.
+///
+/// # Errors
+/// If not.
+fn verify(
+    flags: &Flags,
+    tallies: &[Tally],
+    mixed: Option<&Mixed>,
+    counted: u64,
+) -> anyhow::Result<()> {
+    let lock = harness::flags::name(&flags.lock);
+    let mut made: u64 = tallies.iter().map(|tally| tally.acquired).sum();
+    if let Some(Mixed { counts, .. }) = mixed {
+        ensure!(
+            counts.torn == 0,
+            "--lock {lock}: this lock lets readers in next to a writer: in {} of {} reads the two \
+             words that a writer changes were different",
+            counts.torn,
+            counts.reads
+        );
+        made = counts.writes;
+    }
+    ensure!(
+        made == counted,
+        "--lock {lock}: this lock does not exclude: the tasks made {made} exclusive acquisitions, the \
+         counter that it protects shows {counted}"
+    );
+    Ok(())
+}
+
+/// Whether readers that may be inside together would be seen to be: two tasks run at once, and are
+/// inside for long.
+fn can_see_readers(flags: &Flags, bench: &Bench) -> bool {
+    let cpus = bench.placement().cpus.len();
+    let threads = match flags.runtime.runtime {
+        RuntimeKind::Threads => bench.tasks(),
+        RuntimeKind::Tokio => flags.runtime.workers.unwrap_or(cpus).min(bench.tasks()),
+        _ => 1,
+    };
+    flags.inside >= LONG_ENOUGH && threads.min(cpus) >= 2
 }

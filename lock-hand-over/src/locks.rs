@@ -12,17 +12,28 @@ pub trait Lock: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
     fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
 
+    /// Calls `inside` as a reader. Those of a mutex exclude one another.
+    fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send {
+        self.hold(inside)
+    }
+
     /// Calls `inside` with the lock held and `outside` after its release, until `outside` returns
-    /// `false`. Both get the state, which is returned.
-    fn repeat<S: Default + Send>(
+    /// `false`. If readers and writers are `MIXED`, `reads` decides what this one is, and `inside`
+    /// gets the answer. All get the state, which is returned.
+    fn repeat<const MIXED: bool, S: Send>(
         &self,
-        inside: impl Fn(&mut S) + Send + Sync,
+        mut state: S,
+        reads: impl Fn(&mut S) -> bool + Send,
+        inside: impl Fn(&mut S, bool) + Send + Sync,
         outside: impl Fn(&mut S) -> bool + Send,
     ) -> impl Future<Output = S> + Send {
         async move {
-            let mut state = S::default();
             loop {
-                self.hold(|| inside(&mut state)).await;
+                if MIXED && reads(&mut state) {
+                    self.share(|| inside(&mut state, true)).await;
+                } else {
+                    self.hold(|| inside(&mut state, false)).await;
+                }
                 if !outside(&mut state) {
                     return state;
                 }
@@ -45,10 +56,39 @@ impl Lock for async_lock::Mutex<()> {
     }
 }
 
+impl Lock for tokio::sync::RwLock<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.write().await;
+        inside()
+    }
+
+    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.read().await;
+        inside()
+    }
+}
+
+impl Lock for async_lock::RwLock<()> {
+    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.write().await;
+        inside()
+    }
+
+    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        let _held = self.read().await;
+        inside()
+    }
+}
+
 /// A lock that blocks the thread.
 pub trait Blocking: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R;
+
+    /// Calls `inside` as a reader. Those of a mutex exclude one another.
+    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        self.with(inside)
+    }
 }
 
 impl<L: Blocking> Lock for L {
@@ -56,26 +96,37 @@ impl<L: Blocking> Lock for L {
         self.with(inside)
     }
 
-    async fn repeat<S: Default + Send>(
+    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        self.share_with(inside)
+    }
+
+    async fn repeat<const MIXED: bool, S: Send>(
         &self,
-        inside: impl Fn(&mut S) + Send + Sync,
+        state: S,
+        reads: impl Fn(&mut S) -> bool + Send,
+        inside: impl Fn(&mut S, bool) + Send + Sync,
         outside: impl Fn(&mut S) -> bool + Send,
     ) -> S {
-        repeat(self, inside, outside)
+        repeat::<MIXED, S>(self, state, reads, inside, outside)
     }
 }
 
 /// [`Lock::repeat`] without a future, which would write its state to memory in every turn: an
 /// atomic operation waits for all writes before it.
 #[inline(never)]
-fn repeat<S: Default>(
+fn repeat<const MIXED: bool, S>(
     lock: &impl Blocking,
-    inside: impl Fn(&mut S),
+    mut state: S,
+    reads: impl Fn(&mut S) -> bool,
+    inside: impl Fn(&mut S, bool),
     outside: impl Fn(&mut S) -> bool,
 ) -> S {
-    let mut state = S::default();
     loop {
-        lock.with(|| inside(&mut state));
+        if MIXED && reads(&mut state) {
+            lock.share_with(|| inside(&mut state, true));
+        } else {
+            lock.with(|| inside(&mut state, false));
+        }
         if !outside(&mut state) {
             return state;
         }
@@ -92,6 +143,30 @@ impl Blocking for std::sync::Mutex<()> {
 impl Blocking for parking_lot::Mutex<()> {
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
         let _held = self.lock();
+        inside()
+    }
+}
+
+impl Blocking for std::sync::RwLock<()> {
+    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        let _held = self.write().unwrap_or_else(PoisonError::into_inner);
+        inside()
+    }
+
+    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        let _held = self.read().unwrap_or_else(PoisonError::into_inner);
+        inside()
+    }
+}
+
+impl Blocking for parking_lot::RwLock<()> {
+    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        let _held = self.write();
+        inside()
+    }
+
+    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        let _held = self.read();
         inside()
     }
 }
@@ -151,6 +226,65 @@ impl<const TYPE: i32, const PROTOCOL: i32> Blocking for Pthread<TYPE, PROTOCOL> 
     }
 }
 
+/// A read-write lock of POSIX threads, of this kind, in place as [`Pthread`] is.
+pub struct PthreadRw<const KIND: i32>(UnsafeCell<libc::pthread_rwlock_t>);
+
+/// `PTHREAD_RWLOCK_PREFER_READER_NP` and `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` of
+/// <pthread.h>.
+const PREFER_READER: i32 = 0;
+const PREFER_WRITER: i32 = 2;
+
+/// One with default attributes: a reader enters while others are inside, even if a writer waits.
+pub type NormalRw = PthreadRw<PREFER_READER>;
+/// One that lets no reader in while a writer waits.
+pub type WriterRw = PthreadRw<PREFER_WRITER>;
+
+// SAFETY: several threads may use such a lock; nothing else reads its bytes.
+unsafe impl<const KIND: i32> Send for PthreadRw<KIND> {}
+// SAFETY: as above.
+unsafe impl<const KIND: i32> Sync for PthreadRw<KIND> {}
+
+impl<const KIND: i32> Default for PthreadRw<KIND> {
+    fn default() -> Self {
+        let lock = UnsafeCell::new(libc::PTHREAD_RWLOCK_INITIALIZER);
+        // SAFETY: the attributes are initialized before use, zeros are valid memory for them, and
+        // no thread uses the lock yet.
+        let errors = unsafe {
+            let mut attributes = std::mem::zeroed();
+            [
+                libc::pthread_rwlockattr_init(&raw mut attributes),
+                libc::pthread_rwlockattr_setkind_np(&raw mut attributes, KIND),
+                libc::pthread_rwlock_init(lock.get(), &raw const attributes),
+                libc::pthread_rwlockattr_destroy(&raw mut attributes),
+            ]
+        };
+        assert_eq!(errors, [0; 4], "glibc knows these attributes");
+        Self(lock)
+    }
+}
+
+impl<const KIND: i32> Blocking for PthreadRw<KIND> {
+    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        // SAFETY: the lock is initialized and outlives the call.
+        let locked = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
+        assert!(locked == 0, "pthread_rwlock_wrlock: {locked}");
+        let result = inside();
+        // SAFETY: as above, and this thread holds it.
+        unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
+        result
+    }
+
+    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        // SAFETY: the lock is initialized and outlives the call.
+        let locked = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
+        assert!(locked == 0, "pthread_rwlock_rdlock: {locked}");
+        let result = inside();
+        // SAFETY: as above, and this thread is one of those that hold it.
+        unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
+        result
+    }
+}
+
 /// A test-and-test-and-set lock.
 #[derive(Debug, Default)]
 pub struct Spin(AtomicBool);
@@ -195,6 +329,20 @@ pub struct Broken;
 
 impl Blocking for Broken {
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        inside()
+    }
+}
+
+/// A lock whose writers exclude one another, and whose readers do nothing.
+#[derive(Debug, Default)]
+pub struct BrokenRead(std::sync::Mutex<()>);
+
+impl Blocking for BrokenRead {
+    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+        self.0.with(inside)
+    }
+
+    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
         inside()
     }
 }

@@ -17,21 +17,32 @@ use parking_lot::Mutex;
 
 use crate::Flags;
 use crate::locks::Lock;
+use crate::readers::Mixed;
 
 /// Acquisitions in one iteration of a closed loop.
-pub const BLOCK: u64 = 1024;
+const BLOCK: u64 = 1024;
 
-/// What the tasks share. The lock and the counter that it protects are neighbours, as in a
-/// `Mutex<u64>`; fields that only the measurement needs lie elsewhere.
+/// The place of the word that counts acquisitions after their work; of readers and writers mixed,
+/// those of writers.
+pub const ENDED: usize = 0;
+/// The place of the word that counts those of mixed writers before their work.
+pub const BEGUN: usize = 1;
+
+/// What the tasks share. The lock and what it protects are neighbours, as in a `Mutex<u64>`; fields
+/// that only the measurement needs lie elsewhere.
 #[repr(C)]
 pub struct Shared<L> {
-    protected: Apart<(L, AtomicU64)>,
+    protected: Apart<(L, [AtomicU64; 2])>,
     /// When the current iteration began; the lock protects it.
     begun_ns: Apart<AtomicU64>,
     /// The iterations of a closed loop.
     blocks: Mutex<Samples>,
     /// Who took the lock, until its last release before another did, with `--trace`.
     holds: Mutex<Vec<[Stop; 2]>>,
+    /// Acquisitions of readers and writers in this round, in lots.
+    counted: Apart<AtomicU64>,
+    /// Readers that are inside, in a warm-up.
+    pub readers: Apart<AtomicU64>,
 }
 
 impl<L: Lock> Shared<L> {
@@ -39,27 +50,40 @@ impl<L: Lock> Shared<L> {
     pub fn new() -> Self {
         let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         Self {
-            protected: Apart((L::default(), AtomicU64::new(0))),
-            begun_ns: Apart(AtomicU64::new(0)),
+            protected: Apart::default(),
+            begun_ns: Apart::default(),
             blocks: Mutex::new(Samples::new(block)),
             holds: Mutex::default(),
+            counted: Apart::default(),
+            readers: Apart::default(),
         }
     }
 
-    fn lock(&self) -> &L {
+    /// The lock.
+    #[inline]
+    pub fn lock(&self) -> &L {
         &self.protected.0.0
+    }
+
+    /// What the lock protects: [`ENDED`] and [`BEGUN`].
+    #[inline]
+    pub fn words(&self) -> &[AtomicU64; 2] {
+        &self.protected.0.1
     }
 
     /// Prepares it for a round.
     pub fn begin(&self, round: &Round) {
-        self.protected.0.1.store(0, Relaxed);
+        for word in self.words() {
+            word.store(0, Relaxed);
+        }
+        self.counted.0.store(0, Relaxed);
         self.begun_ns.0.store(round.begin_ns, Relaxed);
         self.blocks.lock().clear();
     }
 
-    /// Acquisitions in this round, as the counter shows that the lock protects.
+    /// Acquisitions in this round, or those of writers, as the counter shows that the lock protects.
     pub fn counted(&self) -> u64 {
-        self.protected.0.1.load(Relaxed)
+        self.words()[ENDED].load(Relaxed)
     }
 
     /// The iterations of a closed loop, and each task's turns, the time of which is that of all
@@ -86,7 +110,7 @@ impl<L: Lock> Shared<L> {
     /// of acquisitions before this one.
     #[inline]
     fn enter<R>(&self, work: impl FnOnce(u64) -> R) -> R {
-        let acquired = &self.protected.0.1;
+        let acquired = &self.words()[ENDED];
         // Load and store are two steps: a lock that does not exclude loses counts.
         let before = acquired.load(Relaxed);
         let result = work(before);
@@ -94,8 +118,8 @@ impl<L: Lock> Shared<L> {
         result
     }
 
-    /// Ends an iteration of a closed loop and returns its duration, in nanoseconds. Called with the
-    /// lock held: after its release other tasks may run first.
+    /// Ends an iteration of a closed loop and returns its duration, in nanoseconds. Called with a lock
+    /// held: after its release other tasks may run first.
     #[cold]
     fn end_block(&self) -> u64 {
         let now = clock::now();
@@ -107,6 +131,22 @@ impl<L: Lock> Shared<L> {
     fn record_block(&self, round: &Round, block_ns: u64) {
         let mut blocks = self.blocks.lock();
         if !round.is_over() {
+            blocks.add(block_ns);
+            round.is_enough(blocks.count());
+        }
+    }
+
+    /// Counts a lot of acquisitions of one task, of which some make an iteration, after the release.
+    /// The task that completes the iteration ends it.
+    pub fn end_lot(&self, round: &Round, lot: u64) {
+        let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
+        if !counted.is_multiple_of(BLOCK) {
+            return;
+        }
+        let mut blocks = self.blocks.lock();
+        if !round.is_over() {
+            // With the mutex held, so that no iteration ends before the one before it.
+            let block_ns = self.end_block();
             blocks.add(block_ns);
             round.is_enough(blocks.count());
         }
@@ -131,13 +171,19 @@ pub struct Tally {
     pub acquired: u64,
     /// How late they were, in an open loop.
     pub late: Option<Lateness>,
+    /// What it did as reader and writer, if these are mixed.
+    pub mixed: Option<Mixed>,
 }
 
 /// One task. Each piece of its work uses the result of the one before it; otherwise the processor
 /// does a third of 100 units before it has the lock.
 pub struct Task<L> {
-    number: usize,
-    runtime: RuntimeKind,
+    /// Its number.
+    pub number: usize,
+    /// What runs it.
+    pub runtime: RuntimeKind,
+    /// The share of its acquisitions that read, in percent.
+    pub read: u64,
     /// Units of work with the lock held.
     inside: u64,
     /// Units after its release.
@@ -146,7 +192,8 @@ pub struct Task<L> {
     page: Option<Box<Page>>,
     /// 0, hidden from the compiler.
     none: u64,
-    shared: Arc<Shared<L>>,
+    /// What it shares with the others.
+    pub shared: Arc<Shared<L>>,
 }
 
 impl<L: Lock> Task<L> {
@@ -156,6 +203,7 @@ impl<L: Lock> Task<L> {
         Self {
             number,
             runtime: flags.runtime.runtime,
+            read: flags.read.into(),
             inside,
             outside,
             page: hold_fault.then(Page::new),
@@ -173,6 +221,7 @@ impl<L: Lock> Task<L> {
             let tally = match round.purpose {
                 Purpose::Traced => self.compete::<true>(&round).await?,
                 _ if round.rate.is_some() => self.keep_pace(&round).await?,
+                _ if self.read > 0 => self.mix(&round).await?,
                 _ => self.compete::<false>(&round).await?,
             };
             member.finish(tally);
@@ -184,7 +233,7 @@ impl<L: Lock> Task<L> {
     async fn compete<const TRACED: bool>(&self, round: &Round) -> io::Result<Tally> {
         let shared = &*self.shared;
         round.wait_in(self.runtime, round.begin_ns).await?;
-        let inside = |turns: &mut Turns| {
+        let inside = |turns: &mut Turns, _| {
             shared.enter(|before| {
                 turns.number = before + 1;
                 if TRACED {
@@ -207,8 +256,10 @@ impl<L: Lock> Task<L> {
             turns.computed = self.work_outside(turns.computed);
             !round.is_over()
         };
-        let acquired = shared.lock().repeat(inside, outside).await.made;
-        Ok(Tally { acquired, late: None })
+        let writes = |_: &mut Turns| false;
+        let lock = shared.lock();
+        let turns = lock.repeat::<false, _>(Turns::default(), writes, inside, outside).await;
+        Ok(Tally { acquired: turns.made, ..Tally::default() })
     }
 
     /// An open loop.
@@ -231,12 +282,12 @@ impl<L: Lock> Task<L> {
             late.from_call.add(held_ns - ran.at_ns);
             computed = self.work_outside(computed);
         }
-        Ok(Tally { acquired, late: Some(late) })
+        Ok(Tally { acquired, late: Some(late), mixed: None })
     }
 
     /// Works with the lock held.
     #[inline]
-    fn work_inside(&self, computed: u64) -> u64 {
+    pub fn work_inside(&self, computed: u64) -> u64 {
         if let Some(page) = &self.page {
             page.touch();
         }
@@ -245,16 +296,22 @@ impl<L: Lock> Task<L> {
 
     /// Works after its release.
     #[inline]
-    fn work_outside(&self, computed: u64) -> u64 {
+    pub fn work_outside(&self, computed: u64) -> u64 {
         if let Some(page) = &self.page {
             page.discard();
         }
         self.spend(self.outside, computed)
     }
 
+    /// 0, which is known only once this has been computed.
+    #[inline]
+    pub fn none_after(&self, computed: u64) -> u64 {
+        computed & self.none
+    }
+
     #[inline]
     fn spend(&self, units: u64, computed: u64) -> u64 {
-        if units == 0 { computed } else { spend(units | computed & self.none) }
+        if units == 0 { computed } else { spend(units | self.none_after(computed)) }
     }
 }
 

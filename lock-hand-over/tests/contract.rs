@@ -36,8 +36,16 @@ const fn of_each(name: &'static str) -> Measurement {
 const WAITS: Program =
     Program { measurements: &[of_each("acquisition"), of_each("from_call")], ..PROGRAM };
 
-const KINDS: &str =
+const MUTEXES: &str =
     "std parking-lot pthread pthread-adaptive pthread-pi spin futex tokio async-lock";
+
+const READ_WRITE: &str =
+    "std-rw parking-lot-rw pthread-rw pthread-rw-writer tokio-rw async-lock-rw";
+
+/// All locks.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    MUTEXES.split(' ').chain(READ_WRITE.split(' '))
+}
 
 const RUNTIMES: [&str; 3] = ["threads", "tokio", "tokio-current-thread"];
 
@@ -47,7 +55,7 @@ fn measured(kind: &str, runtime: &str, flags: &[&str]) -> Record {
 
 #[test]
 fn every_lock_excludes_and_no_acquisition_is_omitted() {
-    for kind in KINDS.split(' ') {
+    for kind in kinds() {
         for runtime in RUNTIMES {
             let record = measured(kind, runtime, &["--tasks=3", "--iters=50", "--outside=50"]);
             check_measurements(&PROGRAM, &record);
@@ -69,6 +77,75 @@ fn a_lock_that_does_not_exclude_is_named() {
         let run = PROGRAM.run(&[&broken, flags].concat());
         run.failed(1, &["--lock broken"]);
     }
+}
+
+/// Readers and writers take each lock, in both ways to wait for it, and how long they wait is known.
+/// If all read, nobody writes.
+#[test]
+fn every_lock_admits_readers_and_writers() {
+    for kind in kinds() {
+        for runtime in RUNTIMES {
+            for (read, names) in [
+                ("--read=90", &["iteration", "turn", "read_turn", "write_turn"][..]),
+                ("--read=100", &["iteration", "turn", "read_turn"]),
+            ] {
+                let record = measured(kind, runtime, &["--tasks=3", "--iters=20", read]);
+                let found = record.measurements.iter().map(|one| one.name.as_str());
+                assert_eq!(found.collect::<Vec<_>>(), names, "{kind}, {runtime}");
+                let [iteration, turn] = [&record.measurements[0], &record.measurements[1]];
+                assert_eq!((iteration.operations, iteration.count, turn.count), (1024, 20, 3));
+                // They cannot be seen, since nobody stays inside.
+                assert_eq!(record.readers_together, None, "{kind}, {runtime}");
+            }
+        }
+    }
+}
+
+/// One in 64 of all acquisitions is timed, or one in 4 of the tenth that write.
+#[test]
+fn about_as_many_writers_are_timed_as_readers() {
+    let record = measured("std-rw", "threads", &["--tasks=2", "--iters=200", "--read=90"]);
+    let count = |name| record.measurement(name).expect("one of both").count as f64;
+    let all = 200.0 * 1024.0;
+    let [reads, writes] = [count("read_turn") / all, count("write_turn") / all];
+    assert!((0.02..0.06).contains(&reads) && (0.015..0.05).contains(&writes), "{reads}, {writes}");
+}
+
+/// Two of four tasks run at once, and are nearly always inside.
+#[test]
+fn readers_are_inside_together_unless_the_lock_is_a_mutex() {
+    if !contract::machine::has_two_cpus() {
+        return contract::skip("readers inside together", "needs two CPUs");
+    }
+    let together = |kind, runtime, more: &[&str]| {
+        let flags = ["--tasks=4", "--read=90", "--inside=20000", "--iters=1"];
+        measured(kind, runtime, &[&flags[..], more].concat()).readers_together
+    };
+    for kind in READ_WRITE.split(' ') {
+        assert_eq!(together(kind, "threads", &[]), Some(true), "{kind}");
+    }
+    assert_eq!(together("tokio-rw", "tokio", &[]), Some(true));
+    assert_eq!(together("std", "threads", &[]), Some(false));
+    assert_eq!(together("tokio", "tokio", &[]), Some(false));
+    assert_eq!(together("std-rw", "threads", &["--placement=same-cpu"]), None);
+    assert_eq!(together("std-rw", "threads", &["--warmups=0"]), None);
+    assert_eq!(together("tokio-rw", "tokio-current-thread", &[]), None);
+}
+
+/// In every run, and in none with a lock that works.
+#[test]
+fn a_reader_next_to_a_writer_is_found() {
+    let mixed = ["--tasks=4", "--read=50", "--inside=20000"];
+    for _ in 0..5 {
+        let broken = ["--lock=broken-read", "--iters=40"];
+        PROGRAM.run(&[&mixed[..], &broken].concat()).failed(1, &["--lock broken-read", "readers"]);
+        PROGRAM.run(&[&mixed[..], &["--lock=std-rw", "--iters=3"]].concat()).succeeded();
+    }
+    // Its writers exclude nobody, either.
+    let broken = ["--lock=broken", "--iters=40"];
+    PROGRAM.run(&[&mixed[..], &broken].concat()).failed(1, &["--lock broken"]);
+    let writers = ["--tasks=4", "--read=1", "--inside=20000"];
+    PROGRAM.run(&[&writers[..], &broken].concat()).failed(1, &["--lock broken"]);
 }
 
 /// A round of a trace leads from holder to holder, with each one's release between. Tasks that spin
@@ -107,18 +184,20 @@ fn turns_are_the_shares_of_the_tasks() {
 /// One task never waits for the lock.
 #[test]
 fn a_single_task_does_not_switch() {
-    for kind in KINDS.split(' ') {
-        let record = measured(kind, "threads", &["--tasks=1", "--iters=1000"]);
-        assert_eq!(record.switches.and_then(|found| found.expected_per_operation), Some(0.0));
-        let counted = voluntary_switches(&record);
-        assert!(counted < 0.01, "{kind}: {counted}");
+    for kind in kinds() {
+        for read in ["--read=0", "--read=90"] {
+            let record = measured(kind, "threads", &["--tasks=1", "--iters=1000", read]);
+            assert_eq!(record.switches.and_then(|found| found.expected_per_operation), Some(0.0));
+            let counted = voluntary_switches(&record);
+            assert!(counted < 0.01, "{kind}, {read}: {counted}");
+        }
     }
 }
 
 #[test]
 fn an_interruption_ends_every_loop() {
     for runtime in RUNTIMES {
-        for flag in ["--inside=1000", "--rate=2"] {
+        for flag in ["--inside=1000", "--rate=2", "--read=90"] {
             let run = PROGRAM.with(&["--tasks=3", flag, "--runtime", runtime]);
             contract::ending::check_interruption(run, 1);
         }
@@ -135,4 +214,11 @@ fn workers_and_settings_need_tokio() {
         let record = measured("tokio", runtime, &flags);
         assert_eq!(record.parameters["tokio"], flags[0].trim_start_matches("--tokio="));
     }
+}
+
+#[test]
+fn readers_are_a_share_of_a_closed_loop_without_a_trace() {
+    PROGRAM.refuses(&["--read=101"], &["--read"]);
+    PROGRAM.refuses(&["--read=50", "--rate=100"], &["--read"]);
+    PROGRAM.refuses(&["--read=50", "--trace=file"], &["--trace"]);
 }

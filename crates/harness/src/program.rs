@@ -252,7 +252,9 @@ impl Session {
             ));
         }
         if flags.trace.is_some() && !spec.hops {
-            bail!(UsageError("--trace: no task here hands over to another of this process".into()));
+            bail!(UsageError(
+                "--trace: no task here hands over to one other task of this process".into()
+            ));
         }
         if spec.tcp {
             inherited.extend(network::facts());
@@ -408,6 +410,7 @@ impl Session {
             schedule: findings.schedule,
             serving: findings.serving,
             channel: findings.channel,
+            readers_together: findings.readers_together,
         }
         .anonymous())
     }

@@ -16,7 +16,7 @@ use crate::tasks::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.3";
+pub const SCHEMA_VERSION: &str = "1.4";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +81,10 @@ pub struct Record {
     /// The channel, for programs that load one; `null` in records before version 1.3.
     #[serde(default)]
     pub channel: Option<ChannelLoad>,
+    /// Whether readers of a lock were inside together in the warm-up; `null` if there are no readers,
+    /// if they would not be seen, and in records before version 1.4.
+    #[serde(default)]
+    pub readers_together: Option<bool>,
 }
 
 /// A channel that producers and consumers share.

@@ -73,6 +73,8 @@ pub struct Findings {
     pub serving: Option<Serving>,
     /// The channel under load.
     pub channel: Option<ChannelLoad>,
+    /// Whether readers of a lock were inside together in the warm-up.
+    pub readers_together: Option<bool>,
     /// Whether tasks waited by yielding: their CPU time is then unknown.
     pub waits_by_yielding: bool,
     /// Memory at successive moments.

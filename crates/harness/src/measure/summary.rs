@@ -51,6 +51,13 @@ pub fn summary(record: &Record) -> String {
     if let Some(channel) = &record.channel {
         text += &channel_line(channel, record);
     }
+    if let Some(together) = record.readers_together {
+        text += if together {
+            "readers were inside together in the warm-up\n"
+        } else {
+            "exclusive: no readers were inside together in the warm-up\n"
+        };
+    }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
     }

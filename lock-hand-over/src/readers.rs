@@ -1,0 +1,233 @@
+//! Readers and writers, mixed in a closed loop: `--read`.
+
+use std::io;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use harness::rounds::{Purpose, Round};
+use harness::samples::Samples;
+use harness::{Measured, clock};
+
+use crate::locks::Lock;
+use crate::task::{BEGUN, ENDED, Tally, Task};
+
+/// Acquisitions after which a task adds to the common count: otherwise readers would wait for its
+/// cache line.
+const LOT: u64 = 32;
+
+/// One acquisition in so many is timed; where few are of a kind, each of these is.
+const TIMED: u64 = 64;
+
+/// What a task counts in a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Acquisitions that read.
+    pub reads: u64,
+    /// Acquisitions that wrote.
+    pub writes: u64,
+    /// Reads during which a writer was inside.
+    pub torn: u64,
+    /// Whether another reader was inside when this task entered as one; of a warm-up.
+    pub together: bool,
+}
+
+/// How long a task waited for the lock, each time that was timed.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    /// As a reader.
+    pub reads: Samples,
+    /// As a writer.
+    pub writes: Samples,
+}
+
+/// What tasks did as readers and writers in a round.
+#[derive(Clone, Debug)]
+pub struct Mixed {
+    /// What they counted.
+    pub counts: Counts,
+    /// How long they waited.
+    pub waits: Box<Waits>,
+}
+
+impl Mixed {
+    /// Nothing yet.
+    fn new() -> Self {
+        let turns = |name, operation| Samples::new(Measured::single(name, operation));
+        let waits =
+            Waits { reads: turns("read_turn", "read"), writes: turns("write_turn", "write") };
+        Self { counts: Counts::default(), waits: Box::new(waits) }
+    }
+
+    /// The sum over all tasks; `None` if there are no readers among them.
+    pub fn sum(tallies: &[Tally]) -> Option<Self> {
+        let mut sum = None;
+        for Self { counts, waits } in tallies.iter().filter_map(|tally| tally.mixed.as_ref()) {
+            let sum = sum.get_or_insert_with(Self::new);
+            sum.counts.reads += counts.reads;
+            sum.counts.writes += counts.writes;
+            sum.counts.torn += counts.torn;
+            sum.counts.together |= counts.together;
+            sum.waits.reads.merge(&waits.reads);
+            sum.waits.writes.merge(&waits.writes);
+        }
+        sum
+    }
+}
+
+/// A task's state in the loop.
+struct Turns {
+    counts: Counts,
+    /// Whether the latest turn reads.
+    is_read: bool,
+    /// The state of the generator that decides that.
+    random: u64,
+    /// When the task asked for the lock, if this turn is timed.
+    asked_ns: Option<u64>,
+    /// How long it then waited.
+    waited_ns: u64,
+    computed: u64,
+    waits: Box<Waits>,
+}
+
+impl Turns {
+    /// The turns of the task with this number: in every run the same sequence of reads and writes.
+    fn new(task: usize) -> Self {
+        let Mixed { counts, waits } = Mixed::new();
+        let random = task as u64;
+        Self { counts, is_read: false, random, asked_ns: None, waited_ns: 0, computed: 0, waits }
+    }
+
+    /// Decides whether the next turn reads, as this share of them does, in percent.
+    #[inline]
+    fn choose(&mut self, read: u64) {
+        // Knuth's MMIX generator; only its upper bits look random.
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.is_read = ((self.random >> 32) * 100) >> 32 < read;
+    }
+
+    /// Counts the turn that has ended.
+    #[inline]
+    fn end(&mut self) {
+        let is_timed = self.asked_ns.is_some();
+        if self.is_read {
+            self.counts.reads += 1;
+            if is_timed {
+                self.waits.reads.add(self.waited_ns);
+            }
+        } else {
+            self.counts.writes += 1;
+            if is_timed {
+                self.waits.writes.add(self.waited_ns);
+            }
+        }
+    }
+}
+
+/// The bits that are set in the numbers of timed turns, of those with this share of all, in percent.
+fn timed_bits(share: u64) -> u64 {
+    let one_in = (TIMED * share / 100).max(1);
+    (1 << one_in.ilog2()) - 1
+}
+
+impl<L: Lock> Task<L> {
+    /// A closed loop in which this task reads or writes, by a fixed sequence.
+    pub async fn mix(&self, round: &Round) -> io::Result<Tally> {
+        let shared = &*self.shared;
+        let is_warmup = round.purpose == Purpose::Warmup;
+        let [of_reads, of_writes] = [self.read, 100 - self.read].map(timed_bits);
+        let turns = Turns::new(self.number);
+        round.wait_in(self.runtime, round.begin_ns).await?;
+        let reads = |turns: &mut Turns| {
+            turns.choose(self.read);
+            let Counts { reads, writes, .. } = turns.counts;
+            let (number, bits) =
+                if turns.is_read { (reads, of_reads) } else { (writes, of_writes) };
+            turns.asked_ns = (number & bits == bits).then(clock::now);
+            turns.is_read
+        };
+        let inside = |turns: &mut Turns, is_read| {
+            if let Some(asked_ns) = turns.asked_ns {
+                turns.waited_ns = clock::now() - asked_ns;
+            }
+            if is_read {
+                self.read(turns, is_warmup);
+            } else {
+                self.write(turns);
+            }
+        };
+        let outside = |turns: &mut Turns| {
+            turns.end();
+            if (turns.counts.reads + turns.counts.writes).is_multiple_of(LOT) {
+                shared.end_lot(round, LOT);
+            }
+            turns.computed = self.work_outside(turns.computed);
+            !round.is_over()
+        };
+        let turns = shared.lock().repeat::<true, _>(turns, reads, inside, outside).await;
+        let Turns { counts, waits, .. } = turns;
+        let acquired = counts.reads + counts.writes;
+        Ok(Tally { acquired, late: None, mixed: Some(Mixed { counts, waits }) })
+    }
+
+    /// Changes one word before the work and the other one after it.
+    #[inline]
+    fn write(&self, turns: &mut Turns) {
+        let words = self.shared.words();
+        let before = words[ENDED].load(Relaxed);
+        words[BEGUN].store(before + 1, Relaxed);
+        turns.computed = self.work_inside(turns.computed ^ before);
+        words[ENDED].store(before + 1, Release);
+    }
+
+    /// Reads both words, in the opposite order: they differ if a writer was inside at any time
+    /// in between. In a warm-up it also notes whether another reader is inside; later it writes
+    /// nothing that is shared.
+    #[inline]
+    fn read(&self, turns: &mut Turns, is_warmup: bool) {
+        let words = self.shared.words();
+        let readers = &self.shared.readers.0;
+        let ended = words[ENDED].load(Acquire);
+        if is_warmup {
+            turns.counts.together |= readers.fetch_add(1, Relaxed) > 0;
+        }
+        turns.computed = self.work_inside(turns.computed ^ ended);
+        if is_warmup {
+            readers.fetch_sub(1, Relaxed);
+        }
+        // Otherwise a processor would read the second word before the work has ended.
+        let place = BEGUN ^ self.none_after(turns.computed) as usize;
+        turns.counts.torn += u64::from(words[place].load(Relaxed) != ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also of each task alone, within a percent of all.
+    #[test]
+    fn the_share_of_reads_is_as_asked_and_the_sequence_is_that_of_the_task() {
+        let sequence = |task, read| {
+            let mut turns = Turns::new(task);
+            let next = |_| {
+                turns.choose(read);
+                turns.is_read
+            };
+            (0..10_000).map(next).collect::<Vec<_>>()
+        };
+        for read in [1, 50, 90, 99, 100] {
+            for task in 0..16 {
+                let reads = sequence(task, read).into_iter().filter(|reads| *reads).count() as u64;
+                assert!(reads.abs_diff(read * 100) <= 200, "{task}: {reads} of {read} %");
+            }
+        }
+        assert_eq!(sequence(3, 90), sequence(3, 90));
+        assert_ne!(sequence(3, 90), sequence(4, 90));
+        assert!(sequence(3, 100).iter().all(|reads| *reads));
+    }
+
+    #[test]
+    fn one_turn_in_many_is_timed_and_each_of_a_rare_kind() {
+        let bits = [0, 1, 10, 50, 90, 99, 100].map(timed_bits);
+        assert_eq!(bits, [0, 0, 3, 31, 31, 31, 63]);
+    }
+}
