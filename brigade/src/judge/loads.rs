@@ -16,8 +16,6 @@ const UNFAIR: f64 = 3.0;
 /// An unfair line whose figure is at most so many times that of the usual one looks cheap.
 const LOOKS_CHEAP: f64 = 2.0;
 
-/// The measurement of the time from one turn of a task to its next.
-const TURN: &str = "turn";
 /// The measurement of CPU time.
 const CPU: &str = "cpu";
 
@@ -35,6 +33,8 @@ pub struct Loads {
     pub units: Vec<Quantity>,
     /// Whether the 99th percentiles of single operations are what matters, not the figures.
     pub tails: bool,
+    /// The measurement of how long a task waits for its turn.
+    pub turn: String,
     /// The lines, in the order of their letters.
     pub lines: Vec<LoadLine>,
     /// What the table answers; `null` if the run lacks what that needs.
@@ -57,8 +57,10 @@ pub struct LoadLine {
     pub factors: Vec<Option<Estimate>>,
     /// The 99th percentile of single operations, in nanoseconds; `null` of too few.
     pub p99_ns: Vec<Option<f64>>,
-    /// The time from one turn of a task to its next, in nanoseconds; `null` if not measured.
+    /// How long a task waits for its turn, in nanoseconds; `null` if not measured.
     pub turn_ns: Vec<Option<f64>>,
+    /// Whether readers could have been seen inside together under some load, and never were.
+    pub is_exclusive: bool,
     /// CPU time of an operation under each load, in nanoseconds; empty unless it answers the
     /// question, too.
     pub cpu_ns: Vec<Option<f64>>,
@@ -174,6 +176,12 @@ impl Line<'_> {
         Some((*self.turns.get(load)?)? / (row.figure?.value * tasks))
     }
 
+    /// Whether readers could have been seen inside together under some load, and never were.
+    fn is_exclusive(&self) -> bool {
+        let seen = || self.rows.iter().flatten().filter_map(|row| row.readers_together);
+        seen().any(|together| !together) && !seen().any(|together| together)
+    }
+
     /// Whether a task waits far too long for its turn under any load.
     fn is_unfair(&self) -> bool {
         let all = (0..self.rows.len()).filter_map(|load| self.unfairness(load));
@@ -194,7 +202,7 @@ impl Loads {
             let of_cases = cases.iter().map(|case| row_of(rows, case)).collect();
             let cpu = cases.iter().map(|case| named(rows, case, Some(CPU)).filter(|_| group.cpu));
             let cpu = cpu.collect();
-            let turn = |case: &String| Some(named(rows, case, Some(TURN))?.figure?.value);
+            let turn = |case: &String| Some(named(rows, case, Some(&group.turn))?.figure?.value);
             let turns = cases.iter().map(turn).collect();
             Line { spec, letter, cases, rows: of_cases, cpu, turns }
         });
@@ -223,6 +231,7 @@ impl Loads {
             loads: group.loads.clone(),
             units: lowest.iter().map(unit).collect(),
             tails: group.tails,
+            turn: group.turn.clone(),
             lines: shown,
             answer,
         })
@@ -240,6 +249,7 @@ fn load_line(line: &Line, lowest: &[Option<&Row>], has_cpu: bool) -> LoadLine {
         factors: factors.collect(),
         p99_ns: line.rows.iter().map(|row| row.and_then(|row| row.percentiles.p99)).collect(),
         turn_ns: line.turns.clone(),
+        is_exclusive: line.is_exclusive(),
         cpu_ns: line.rows.iter().filter(|_| has_cpu).map(cpu_ns).collect(),
     }
 }
@@ -259,7 +269,8 @@ fn nearer_end(ratio: &Estimate) -> f64 {
     ratio.interval.map_or(0.0, |interval| interval.low)
 }
 
-fn matters(ratio: &Estimate) -> bool {
+/// Whether one would choose another line for this ratio of the usual one to it.
+pub fn matters(ratio: &Estimate) -> bool {
     nearer_end(ratio) >= MATTERS
 }
 

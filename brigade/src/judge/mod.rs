@@ -11,6 +11,7 @@ pub mod lost_time;
 pub mod pinning;
 pub mod prediction;
 pub mod rank;
+pub mod read_shares;
 pub mod report;
 pub mod row;
 pub mod run;

@@ -11,6 +11,7 @@ use super::loads::Loads;
 use super::lost_time::LostTime;
 use super::pinning::Pinning;
 use super::prediction::{Difference, Prediction};
+use super::read_shares::ReadShares;
 use super::row::{Other, Quantity, Row, named};
 use super::run::{FiguresByCase, Run, case_of, figures_by_case};
 use super::savings::Savings;
@@ -23,7 +24,7 @@ use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "4.1";
+pub const SCHEMA_VERSION: &str = "4.2";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,6 +179,8 @@ pub struct Group {
     pub pinning: Option<Pinning>,
     /// What one kind of task saves, by the work in an operation.
     pub savings: Vec<Savings>,
+    /// From which share of reads on read-write locks are cheaper than mutexes.
+    pub read_shares: Vec<ReadShares>,
     /// What requests should cost by the costs of hops.
     pub predictions: Vec<Prediction>,
     /// The differences between kinds by the costs of hops.
@@ -508,6 +511,7 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
         parts: stated.parts,
         pinning: Pinning::of(stated, &cases.rows),
         savings: Savings::all(manifest, stated, &cases.rows),
+        read_shares: ReadShares::all(manifest, stated, &cases.rows),
         predictions: Prediction::all(manifest, stated, &cases.rows),
         differences: Difference::all(manifest, stated, &cases.rows),
         loads: Loads::of(manifest, stated, &cases.rows),

@@ -72,6 +72,8 @@ pub struct Row {
     pub cpu_ns: Option<f64>,
     /// System calls per operation, counted by the program; `null` if it does not count them.
     pub system_calls: Option<f64>,
+    /// Whether readers of a lock were inside together in any process; `null` if it could not be seen.
+    pub readers_together: Option<bool>,
     /// Context switches per operation, counted by the kernel.
     pub switches: Option<f64>,
     /// Context switches of threads that began to wait, per operation.
@@ -178,6 +180,8 @@ impl Row {
         case.memory = memory(&used);
         case.cpu_ns = median_of(&used, |figures| figures.cpu_ns);
         case.system_calls = median_of(&used, |figures| figures.system_calls);
+        case.readers_together =
+            used.iter().filter_map(|process| process.figures.readers_together).max();
         case.switches = median_of(&used, |figures| figures.switches);
         case.sleeps = median_of(&used, |figures| figures.sleeps);
         case.waits = median_of(&used, |figures| figures.server.as_ref()?.waits);

@@ -47,6 +47,8 @@ pub struct Figures {
     pub sleeps: Option<f64>,
     /// System calls that the program counted.
     pub system_calls: Option<f64>,
+    /// Whether readers of a lock were inside together, if that could be seen.
+    pub readers_together: Option<bool>,
     /// What a server counted itself; few programs are servers.
     pub server: Option<Box<ServerFigures>>,
     pub idle_ns: Option<f64>,
@@ -151,6 +153,7 @@ impl Figures {
             switches: switches(record),
             sleeps: record.switches.map(|counts| counts.voluntary_per_operation),
             system_calls: record.system_calls_per_operation,
+            readers_together: record.readers_together,
             server: record.serving.map(|serving| {
                 Box::new(ServerFigures {
                     waits: serving.server_waits_per_request,

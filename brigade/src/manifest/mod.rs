@@ -16,8 +16,8 @@ use crate::programs;
 pub use case::{Case, Placement, without_flag};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    AnswerSpec, CostKind, FigureSpec, LineSpec, Part, PinningSpec, PredictionSpec, ReasonSpec,
-    SavingsSpec, SentenceSpec, SwitchKind,
+    AnswerSpec, CostKind, FigureSpec, LineSpec, Part, PinningSpec, PredictionSpec, ReadSharesSpec,
+    ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -103,7 +103,7 @@ pub struct Group {
     /// A hint for readers of the answer, without figures.
     pub note: Option<String>,
     /// The names of its cases, in the order of the report; in the file with alternatives, and
-    /// without those of `lines`, `savings` and `predictions`.
+    /// without those of `lines`, `savings`, `read_shares` and `predictions`.
     #[serde(default)]
     pub cases: Vec<String>,
     /// Cases to compare; in the file with alternatives.
@@ -133,14 +133,25 @@ pub struct Group {
     /// What the table answers.
     #[serde(default)]
     pub answer: AnswerSpec,
+    /// The measurement of how long a task waits for its turn.
+    #[serde(default = "turn")]
+    pub turn: String,
     /// The cases that explain why threads are faster on one CPU.
     pub pinning: Option<PinningSpec>,
     /// What one kind of task saves, by the work in an operation.
     #[serde(default)]
     pub savings: Vec<SavingsSpec>,
+    /// Read-write locks next to the mutexes of their crates.
+    #[serde(default)]
+    pub read_shares: Vec<ReadSharesSpec>,
     /// Servers whose cost follows from that of hops, if it does.
     #[serde(default)]
     pub predictions: Vec<PredictionSpec>,
+}
+
+/// The measurement of the time from one turn of a task to its next.
+fn turn() -> String {
+    "turn".to_owned()
 }
 
 impl Manifest {
@@ -220,12 +231,15 @@ impl Manifest {
             }
             let lines =
                 lines.iter().chain(group.savings.iter().flat_map(|spec| [&spec.case, &spec.over]));
+            let shares = group.read_shares.iter().flat_map(|spec| [&spec.case, &spec.over]);
+            let lines = lines.chain(shares);
             let lines = lines.chain(group.predictions.iter().flat_map(PredictionSpec::lines));
             group.cases = self.expanded(group.cases.iter().chain(lines)).map_err(place)?;
         }
         for group in &mut groups {
             let place = |reason| format!("group '{}': comparisons: {reason}", group.name);
             group.comparisons.extend(group.savings.iter().map(SavingsSpec::comparison));
+            group.comparisons.extend(group.read_shares.iter().map(ReadSharesSpec::comparison));
             let rows = group.comparisons.iter().map(|row| self.paired(row));
             group.comparisons = rows.collect::<Result<Vec<_>, _>>().map_err(place)?.concat();
         }

@@ -269,6 +269,32 @@ impl SavingsSpec {
     }
 }
 
+/// A read-write lock and the mutex of its crate, by the share of reads.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadSharesSpec {
+    /// The read-write lock.
+    pub lock: String,
+    /// The mutex.
+    pub mutex: String,
+    /// The cases of the read-write lock, one for each share, as alternatives.
+    pub case: String,
+    /// The cases of the mutex, one for each share, as alternatives; several may be one case, since a
+    /// mutex treats readers and writers alike.
+    pub over: String,
+}
+
+impl ReadSharesSpec {
+    /// The ratio for each share.
+    pub fn comparison(&self) -> FigureSpec {
+        FigureSpec {
+            case: self.case.clone(),
+            over: Some(self.over.clone()),
+            ..FigureSpec::default()
+        }
+    }
+}
+
 /// A server and the hops that predict its cost: cases with as many alternatives, or with one.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

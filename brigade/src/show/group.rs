@@ -5,6 +5,7 @@ use super::quantity::{
     NO_BREAK_SPACE, Unit, brief_ticks, ends, percent, three_digits, times, with_ends,
 };
 use crate::judge::prediction::{Difference, Prediction};
+use crate::judge::read_shares::{ReadShares, Wait};
 use crate::judge::report::{Answer, Group};
 use crate::judge::row::Quantity;
 use crate::judge::savings::{Saving, SavingStep, Savings};
@@ -32,6 +33,7 @@ pub fn group_answers(group: &Group) -> Vec<String> {
     answers.extend(group.pinning.as_ref().map(pinned));
     answers.extend(group.answers.iter().map(answer));
     answers.extend(saved(&group.savings));
+    answers.extend(locks(&group.read_shares));
     answers.extend(predicted(&group.predictions));
     answers.extend(explained(&group.differences));
     answers
@@ -107,6 +109,83 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}", (share * 100.0).round() + 0.0)
 }
 
+/// From which share of reads on the first read-write lock is worth it, with each work inside; then
+/// the others in one sentence.
+fn locks(all: &[ReadShares]) -> Vec<String> {
+    let Some(first) = all.first() else { return Vec::new() };
+    let (of_first, others): (Vec<_>, Vec<_>) =
+        all.iter().partition(|shares| shares.lock == first.lock);
+    let mut sentences: Vec<String> = of_first.into_iter().map(worth_it).collect();
+    sentences.extend(other_locks(&others));
+    sentences
+}
+
+/// Which of two locks to use, and how long writers wait.
+fn worth_it(shares: &ReadShares) -> String {
+    let ReadShares { lock, mutex, work_ns, steps, .. } = shares;
+    let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
+    let mut text = format!("With {work} of work inside, ");
+    match (shares.first_cheaper(), steps.last()) {
+        (Some(step), _) => {
+            let from = from_share(step.percent);
+            let by = times(step.ratio.value);
+            text += &format!("use {lock} {from}: there {mutex} takes {by} as long.");
+        }
+        (None, Some(last)) => {
+            let percent = last.percent;
+            let by = times(1.0 / last.ratio.value);
+            text += &format!(
+                "keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} takes {by} as long."
+            );
+        }
+        (None, None) => {}
+    }
+    if let Some((step, wait)) = shares.with_writers() {
+        let percent = step.percent;
+        let of_mutex = step.mutex_wait.map(|wait| format!(", and {}", waits(mutex, wait)));
+        text += &format!(
+            " With {percent}{NO_BREAK_SPACE}% reads writers wait {}{}.",
+            waits("it", wait),
+            of_mutex.unwrap_or_default()
+        );
+    }
+    text
+}
+
+/// From which share of reads on a lock is worth it.
+fn from_share(percent: u64) -> String {
+    match percent {
+        0 => "with any share of reads".to_owned(),
+        100 => "only if all read".to_owned(),
+        _ => format!("from {percent}{NO_BREAK_SPACE}% reads on"),
+    }
+}
+
+/// How long writers wait for a lock, such as `2.5 µs for it (99th percentile 1.2 ms)`.
+fn waits(lock: &str, Wait { mean_ns, p99_ns }: Wait) -> String {
+    let shown = |ns| brief_ticks(ns, Quantity::Nanoseconds);
+    let longest = p99_ns.map(|ns| format!(" (99th percentile {})", shown(ns)));
+    format!("{} for {lock}{}", shown(mean_ns), longest.unwrap_or_default())
+}
+
+/// From which share on each other lock is cheaper than its mutex; `None` without others.
+fn other_locks(others: &[&ReadShares]) -> Option<String> {
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for shares in others {
+        let work = brief_ticks(shares.work_ns, Quantity::Nanoseconds);
+        let from = shares.cheaper_from.map_or("never".to_owned(), from_share);
+        let text = format!("{from} with {work} of work");
+        match found.iter_mut().find(|(lock, _)| *lock == shares.lock) {
+            Some((_, texts)) => texts.push(text),
+            None => found.push((&shares.lock, vec![text])),
+        }
+    }
+    let found = found.iter().map(|(lock, texts)| format!("{lock} {}", texts.join(", ")));
+    let found: Vec<String> = found.collect();
+    (!found.is_empty())
+        .then(|| format!("Cheaper than the mutex of the same crate: {}.", found.join("; ")))
+}
+
 /// Which share of the part beyond a server without waits hops predict, by kind.
 fn predicted(predictions: &[Prediction]) -> Option<String> {
     let kind = |prediction: &Prediction| (prediction.kind.clone(), prediction.share);
@@ -148,6 +227,7 @@ fn shares_by_name(shares: impl Iterator<Item = (String, Option<f64>)>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::read_shares::ReadShare;
     use crate::judge::savings::MoreSwitches;
     use crate::judge::statistics::Interval;
 
@@ -219,6 +299,56 @@ mod tests {
         few.steps.iter_mut().for_each(|step| step.saving.share.interval = None);
         few.at.iter_mut().for_each(|at| at.share.interval = None);
         assert_eq!(saved(&[few]), [""; 0]);
+    }
+
+    fn read_share(percent: u64, ratio: f64, waits: [Option<f64>; 2]) -> ReadShare {
+        let wait = |ns: f64| Wait { mean_ns: ns, p99_ns: Some(40.0 * ns) };
+        ReadShare {
+            percent,
+            case: String::new(),
+            over: String::new(),
+            ratio: Estimate { value: ratio, interval: None, count: 9 },
+            wait: waits[0].map(wait),
+            mutex_wait: waits[1].map(wait),
+        }
+    }
+
+    fn read_shares(lock: &str, work_ns: f64, cheaper_from: Option<u64>) -> ReadShares {
+        let steps = vec![
+            read_share(0, 0.5, [None, None]),
+            read_share(90, 1.4, [Some(2_500.0), Some(1_000.0)]),
+            read_share(100, 2.2, [None, Some(1_000.0)]),
+        ];
+        let (lock, mutex) = (lock.to_owned(), "Mutex".to_owned());
+        ReadShares { lock, mutex, work_ns, steps, cheaper_from }
+    }
+
+    #[test]
+    fn locks_are_advised_by_work_and_share_of_reads() {
+        let found = locks(&[
+            read_shares("RwLock", 130.0, None),
+            read_shares("RwLock", 13_000.0, Some(90)),
+            read_shares("RwLock", 130_000.0, Some(100)),
+            read_shares("other", 130.0, None),
+            read_shares("other", 13_000.0, Some(100)),
+            read_shares("third", 130.0, Some(0)),
+        ]);
+        let expected = [
+            "With 130 ns of work inside, keep Mutex: even with 100 % reads RwLock takes 0.45 times as \
+             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
+             Mutex (99th percentile 40 µs).",
+            "With 13 µs of work inside, use RwLock from 90 % reads on: there Mutex takes 1.4 times as \
+             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
+             Mutex (99th percentile 40 µs).",
+            "With 130 µs of work inside, use RwLock only if all read: there Mutex takes 2.2 times as \
+             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
+             Mutex (99th percentile 40 µs).",
+            "Cheaper than the mutex of the same crate: other never with 130 ns of work, only if all \
+             read with 13 µs of work; third with any share of reads with 130 ns of work.",
+        ];
+        let found: Vec<String> = found.iter().map(|text| text.replace('\u{a0}', " ")).collect();
+        assert_eq!(found, expected);
+        assert_eq!(locks(&[]), [""; 0]);
     }
 
     #[test]

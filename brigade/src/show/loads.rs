@@ -143,15 +143,17 @@ pub fn table(loads: &Loads) -> Table {
         columns.push(right(load));
         columns.extend((!loads.tails && !has_cpu).then(|| right("×")));
     }
-    columns.extend(has_turns.then(|| right("turn")));
+    columns.extend(has_turns.then(|| right(&loads.turn)));
     let mut table = Table::new(columns);
     for line in &loads.lines {
-        let mut cells = vec![line.label.clone()];
+        let exclusive = if line.is_exclusive { " (exclusive)" } else { "" };
+        let mut cells = vec![format!("{}{exclusive}", line.label)];
         for at in 0..loads.loads.len() {
             cells.extend(cells_of(loads, line, at));
         }
         if has_turns {
-            let turn = line.turn_ns.last().copied().flatten();
+            // Under the last load that has turns.
+            let turn = line.turn_ns.iter().rev().find_map(|turn| *turn);
             cells.push(turn.map_or(ABSENT.to_owned(), duration));
         }
         table.push(cells);

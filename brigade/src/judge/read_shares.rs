@@ -1,0 +1,202 @@
+//! From which share of reads on a read-write lock is cheaper than the mutex of its crate, and how
+//! long its writers wait for it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::loads::matters;
+use super::row::{Row, named, row_of};
+use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
+use crate::manifest::{Group, Manifest, ReadSharesSpec};
+
+/// The measurement of how long writers wait.
+const WRITE_TURN: &str = "write_turn";
+
+/// A read-write lock next to a mutex, by the share of reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadShares {
+    /// The read-write lock.
+    pub lock: String,
+    /// The mutex.
+    pub mutex: String,
+    /// The work with the lock held, in nanoseconds.
+    pub work_ns: f64,
+    /// The measured shares of reads, the least first.
+    pub steps: Vec<ReadShare>,
+    /// The share of reads, in percent, with which and above which the read-write lock is clearly
+    /// cheaper; `null` if it is not even with the largest.
+    pub cheaper_from: Option<u64>,
+}
+
+/// One share of reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadShare {
+    /// The share, in percent.
+    pub percent: u64,
+    /// The case of the read-write lock.
+    pub case: String,
+    /// The case of the mutex.
+    pub over: String,
+    /// How many times as long an acquisition of the mutex takes.
+    pub ratio: Estimate,
+    /// How long writers wait for the read-write lock; `null` if none was timed.
+    pub wait: Option<Wait>,
+    /// How long writers wait for the mutex; `null` if none was timed.
+    pub mutex_wait: Option<Wait>,
+}
+
+/// How long writers wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Wait {
+    /// The median over processes of the mean, in nanoseconds.
+    pub mean_ns: f64,
+    /// The median over processes of the 99th percentile, in nanoseconds; `null` of too few.
+    pub p99_ns: Option<f64>,
+}
+
+impl ReadShares {
+    /// What a group's read-write locks and mutexes take in the run with these rows.
+    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
+        let specs = group.read_shares.iter();
+        specs.filter_map(|spec| Self::new(manifest, spec, rows)).collect()
+    }
+
+    fn new(manifest: &Manifest, spec: &ReadSharesSpec, rows: &[&[Row]]) -> Option<Self> {
+        let [cases, mutexes] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
+        let pairs = cases.ok()?.into_iter().zip(mutexes.ok()?);
+        let found = pairs.filter_map(|(case, mutex)| {
+            let [case, over] = [&case.name, &mutex.name].map(|name| row_of(rows, name));
+            ReadShare::new(rows, case?, over?)
+        });
+        let mut steps: Vec<ReadShare> = found.collect();
+        steps.sort_by_key(|step| step.percent);
+        let work_ns = row_of(rows, &steps.first()?.case)?.work_ns.unwrap_or(0.0);
+        let cheaper = steps.iter().rev().take_while(|step| matters(&step.ratio));
+        Some(Self {
+            lock: spec.lock.clone(),
+            mutex: spec.mutex.clone(),
+            work_ns,
+            cheaper_from: cheaper.last().map(|step| step.percent),
+            steps,
+        })
+    }
+
+    /// The step from which on the read-write lock is cheaper.
+    pub fn first_cheaper(&self) -> Option<&ReadShare> {
+        self.steps.iter().find(|step| Some(step.percent) == self.cheaper_from)
+    }
+
+    /// The step whose writers a sentence is about: the one from which on the lock is cheaper, or
+    /// without writers there, the one with the largest share of reads next to writers.
+    pub fn with_writers(&self) -> Option<(&ReadShare, Wait)> {
+        let cheaper = self.first_cheaper().filter(|step| step.wait.is_some());
+        let last = || self.steps.iter().rev().find(|step| step.wait.is_some());
+        let step = cheaper.or_else(last)?;
+        Some((step, step.wait?))
+    }
+}
+
+impl ReadShare {
+    fn new(rows: &[&[Row]], case: &Row, mutex: &Row) -> Option<Self> {
+        Some(Self {
+            // Rows leave out a parameter of 0.
+            percent: case.parameters.get("read").map_or(Some(0), Value::as_u64)?,
+            case: case.case.clone(),
+            over: mutex.case.clone(),
+            ratio: ratio(&[mutex, case].map(Row::by_round), CONFIDENCE, DEPENDENT)?,
+            wait: Wait::of(rows, case),
+            mutex_wait: Wait::of(rows, mutex),
+        })
+    }
+}
+
+impl Wait {
+    fn of(rows: &[&[Row]], case: &Row) -> Option<Self> {
+        let row = named(rows, &case.case, Some(WRITE_TURN))?;
+        Some(Self { mean_ns: row.figure?.value, p99_ns: row.percentiles.p99 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::Percentiles;
+    use super::*;
+
+    const GROUP: &str = "
+        [programs]
+        s = {}
+        [[group]]
+        name = 'g'
+        question = 'Which lock?'
+        [[group.read_shares]]
+        lock = 'RwLock'
+        mutex = 'Mutex'
+        case = 's --lock rw --read {1,90,99,100}'
+        over = 's --read {90,90,90,90}'";
+
+    /// A case whose acquisitions take so long in 20 rounds, give or take a hundredth, and whose
+    /// writers wait ten times as long, if there are any.
+    fn rows(case: &str, read: u64, ns: f64) -> Vec<Row> {
+        let figures = |ns: f64| (1..=20).map(move |round| ns * (1.0 + 0.01 * f64::from(round % 3)));
+        let row = |measurement: &str, ns: f64| Row {
+            case: case.to_owned(),
+            measurement: measurement.to_owned(),
+            parameters: [("read".to_owned(), read.into())].into(),
+            figure: Estimate::of(&[ns]),
+            percentiles: Percentiles { p99: Some(5.0 * ns), ..Percentiles::default() },
+            work_ns: Some(130.0),
+            ..Row::of_figures(figures(ns))
+        };
+        let mut rows = vec![row("iteration", ns)];
+        if read < 100 {
+            rows.push(row(WRITE_TURN, 10.0 * ns));
+        }
+        rows
+    }
+
+    fn found(times: [f64; 4]) -> ReadShares {
+        let manifest = Manifest::parse(GROUP).unwrap();
+        let shares = [1, 90, 99, 100].into_iter().zip(times);
+        let mut all: Vec<Vec<Row>> = shares
+            .map(|(read, ns)| rows(&format!("s --lock rw --read {read}"), read, ns))
+            .collect();
+        all.push(rows("s --read 90", 90, 100.0));
+        let all: Vec<&[Row]> = all.iter().map(Vec::as_slice).collect();
+        ReadShares::all(&manifest, &manifest.groups[0], &all).remove(0)
+    }
+
+    #[test]
+    fn a_lock_is_cheaper_from_the_share_on_above_which_it_always_is() {
+        for (times, from, writers) in [
+            ([200.0, 80.0, 60.0, 50.0], Some(90), 90),
+            // Not clearly.
+            ([200.0, 95.0, 60.0, 50.0], Some(99), 99),
+            ([50.0, 120.0, 60.0, 50.0], Some(99), 99),
+            // With writers it is not.
+            ([200.0, 150.0, 110.0, 50.0], Some(100), 99),
+            ([200.0, 150.0, 110.0, 90.0], None, 99),
+            ([50.0, 50.0, 50.0, 50.0], Some(1), 1),
+        ] {
+            let found = found(times);
+            assert_eq!(found.cheaper_from, from, "{times:?}");
+            let (step, wait) = found.with_writers().unwrap();
+            assert_eq!(step.percent, writers, "{times:?}");
+            let at = [1, 90, 99, 100].iter().position(|share| *share == writers).unwrap();
+            assert_eq!(wait, Wait { mean_ns: 10.0 * times[at], p99_ns: Some(50.0 * times[at]) });
+            let of_mutex = Wait { mean_ns: 1000.0, p99_ns: Some(5000.0) };
+            assert_eq!(step.mutex_wait, Some(of_mutex));
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_mutex_and_nobody_waits_to_write_if_all_read() {
+        let found = found([200.0, 80.0, 60.0, 50.0]);
+        let ratios = found.steps.iter().map(|step| (step.ratio.value * 100.0).round());
+        assert_eq!(ratios.collect::<Vec<_>>(), [50.0, 125.0, 167.0, 200.0]);
+        assert!((found.work_ns - 130.0).abs() < f64::EPSILON);
+        assert!(found.steps[3].wait.is_none());
+    }
+}
