@@ -12,7 +12,8 @@ use nix::sys::resource::{Resource as Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use Resource::{
-    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Threads,
+    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Ports, Rings, Signals,
+    Threads,
 };
 
 use crate::machine::control_groups::{self, Group, Groups, NO_LIMIT, is_first_namespace};
@@ -44,6 +45,8 @@ pub enum Resource {
     Rings,
     /// Ports
     Ports,
+    /// Pending signals
+    Signals,
 }
 
 /// Whose use a limit counts.
@@ -62,7 +65,7 @@ pub enum Scope {
 }
 
 /// The number of resources.
-pub(super) const RESOURCES: usize = Ports as usize + 1;
+pub(super) const RESOURCES: usize = Signals as usize + 1;
 
 /// One limit on a resource, as it applies to this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -159,6 +162,8 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         let (first, last) = range.trim().split_once('\t')?;
         last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)
     });
+    // Of the user, before a slash; each POSIX timer reserves one.
+    let signals = machine.read(STATUS, |text| field(text, "SigQ")?.split('/').next()?.parse().ok());
     let of_machine = |limit| Limit { scope: Scope::Machine, ..limit };
     let of_user = |limit| Limit { scope: Scope::User, ..limit };
     let threads = machine.setting(Threads, "kernel.threads-max", machine.threads());
@@ -177,6 +182,7 @@ pub fn in_force(files: &SystemFiles) -> Vec<Limit> {
         of_user(machine.setting(EpollWatches, "fs.epoll.max_user_watches", Ok(0))),
         of_user(machine.locked_memory()),
         of_machine(Limit::read(Ports, "net.ipv4.ip_local_port_range", ports, Ok(0))),
+        of_user(machine.rlimit(Signals, "RLIMIT_SIGPENDING", "Max pending signals", signals)),
     ];
     rows.extend(
         [machine.deadline(), machine.unseen().map(of_machine), machine.rings()]
@@ -450,7 +456,8 @@ fn can_create_rings() -> bool {
 mod tests {
     use super::*;
 
-    const USER: (&str, &str) = (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0\nVmSize:\t4000 kB\n");
+    const USER: (&str, &str) =
+        (STATUS, "Uid:\t7\t7\t7\t7\nCapEff:\t0\nVmSize:\t4000 kB\nSigQ:\t5/3000\n");
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 
     /// A small machine's files, for an unprivileged process.
@@ -461,6 +468,7 @@ mod tests {
              Max processes             4000                 5000                 processes\n\
              Max open files            1024                 20000                files\n\
              Max locked memory         8388608              8388608              bytes\n\
+             Max pending signals       3000                 4000                 signals\n\
              Max address space         unlimited            unlimited            bytes\n\
              Max data size             unlimited            unlimited            bytes\n",
         ),
@@ -533,6 +541,7 @@ mod tests {
         check(&group, Memory, &[(available, 0, false), (Some(1_000_000), 300_000, false)]);
         check(&[], Maps, &[(Some(65_530), 3, false)]);
         check(&[], AddressSpace, &[(None, 4000 << 10, false)]);
+        check(&[], Signals, &[(Some(3000), 5, false)]);
         let limited = [("proc/self/limits", "Max address space  4096 8192 bytes\n")];
         check(&limited, AddressSpace, &[(Some(4096), 4000 << 10, false)]);
     }

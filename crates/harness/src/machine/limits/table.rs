@@ -12,7 +12,7 @@ use super::machine::{RESOURCES, Resource};
 use crate::machine::system_files::{page_size, system_constant};
 
 use Resource::{
-    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Threads,
+    AddressSpace, Data, EpollWatches, Files, LockedMemory, Maps, Memory, Rings, Signals, Threads,
 };
 
 /// Entries in the submission queue of the ring in a need.
@@ -191,6 +191,10 @@ pub enum Kind {
     Pipe,
     /// io_uring rings of 64 entries
     IoUring,
+    /// Timers with a file each (timerfd)
+    Timerfd,
+    /// POSIX timers
+    PosixTimer,
 }
 
 /// The needs of tasks of one kind.
@@ -220,6 +224,10 @@ impl Kind {
         // An end without data: socket, file, inode and directory entry, 3.9 KiB on Linux 6.18.
         let connection = Amounts::files(1, 4 << 10);
         let ring = Amounts::ring(RING_ENTRIES);
+        // Timer, file and directory entry, rounded up.
+        let timerfd = Amounts::files(1, 1 << 10);
+        // With the signal that it reserves.
+        let posix_timer = Amounts::new([(Signals, 1), (Memory, 1 << 10)]);
         // The request of a waiting read and its wake-up, rounded up.
         let read = Amounts::new([(Memory, 512)]);
         // Two handles of an epoll and the eventfd that wakes it.
@@ -258,6 +266,8 @@ impl Kind {
             Self::Process => TaskNeeds { task: Amounts::process(), shared: pipe, ..none },
             Self::Pipe => TaskNeeds { channel: pipe, ..none },
             Self::IoUring => TaskNeeds { task: ring, ..none },
+            Self::Timerfd => TaskNeeds { task: timerfd, ..none },
+            Self::PosixTimer => TaskNeeds { task: posix_timer, ..none },
         }
     }
 
