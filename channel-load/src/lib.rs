@@ -493,7 +493,7 @@ impl Driver {
     fn cpu(&self, messages: u64) -> Option<Samples> {
         let flags = &self.shared.flags;
         if flags.rate.is_some() && !flags.are_threads() {
-            self.bench.findings().waits_by_yielding = true;
+            self.bench.findings().cpu_is_unknown = true;
             return None;
         }
         let used = self.bench.used()?;

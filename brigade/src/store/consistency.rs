@@ -154,6 +154,7 @@ fn verify_amounts(record: &Record) -> anyhow::Result<()> {
         ("switches", switches.map(|switches| switches.involuntary_per_operation)),
         ("switches", switches.and_then(|switches| switches.expected_per_operation)),
         ("system calls", record.system_calls_per_operation),
+        ("rebuilds", record.rebuilds_per_operation),
         ("waiting", waiting.and_then(|waiting| waiting.runnable_ns_per_operation)),
         ("waiting", waiting.and_then(|waiting| waiting.idle_ns_per_operation)),
         ("interrupts", waiting.and_then(|waiting| waiting.reschedules_per_operation)),

@@ -397,7 +397,7 @@ impl Session {
             cpus: findings.span.as_ref().and_then(|span| span.cpus.clone()),
             measurements: measurements.collect(),
             cpu: used
-                .filter(|_| !findings.waits_by_yielding)
+                .filter(|_| !findings.cpu_is_unknown)
                 .map(|(span, operations)| span.cpu(operations, findings.thread_end_ns)),
             switches: used.and_then(|(span, operations)| {
                 span.switches(operations, findings.expected_switches, crossings)
@@ -411,6 +411,7 @@ impl Session {
             serving: findings.serving,
             channel: findings.channel,
             readers_together: findings.readers_together,
+            rebuilds_per_operation: findings.rebuilds,
         }
         .anonymous())
     }

@@ -16,7 +16,7 @@ use crate::tasks::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.4";
+pub const SCHEMA_VERSION: &str = "1.5";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,6 +85,10 @@ pub struct Record {
     /// if they would not be seen, and in records before version 1.4.
     #[serde(default)]
     pub readers_together: Option<bool>,
+    /// How often the dead entries of a heap of timers were removed, per operation of the principal
+    /// measurement; `null` for other programs and in records before version 1.5.
+    #[serde(default)]
+    pub rebuilds_per_operation: Option<f64>,
 }
 
 /// A channel that producers and consumers share.

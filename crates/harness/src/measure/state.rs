@@ -75,8 +75,10 @@ pub struct Findings {
     pub channel: Option<ChannelLoad>,
     /// Whether readers of a lock were inside together in the warm-up.
     pub readers_together: Option<bool>,
-    /// Whether tasks waited by yielding: their CPU time is then unknown.
-    pub waits_by_yielding: bool,
+    /// How often a heap of timers was rebuilt, per operation.
+    pub rebuilds: Option<f64>,
+    /// Whether CPU time is unknown: tasks waited by yielding, or others worked next to them.
+    pub cpu_is_unknown: bool,
     /// Memory at successive moments.
     pub ledger: Vec<LedgerPoint>,
 }

@@ -61,6 +61,9 @@ pub fn summary(record: &Record) -> String {
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
     }
+    if let Some(rebuilds) = record.rebuilds_per_operation {
+        text += &format!("rebuilds of the heap per {operation}: {rebuilds:.6}\n");
+    }
     text
 }
 
