@@ -31,6 +31,7 @@ const PAGES: &[Page] = &[
     thread_brigade::PAGE,
     thread_creation::PAGE,
     thread_switch::PAGE,
+    timer_cost::PAGE,
     wake_latency::PAGE,
     yield_cost::PAGE,
 ];

@@ -1,0 +1,393 @@
+//! Timers that are armed and cancelled before they are due, as the time-out of a request is.
+//!
+//! Next to the timed ones `--pending` timers wait, due in 10 to 70 minutes. Each is armed once and is
+//! no task. None fires while one measures: a run that lasts so long fails. The timed ones are due at
+//! random places among them, or with `--first` before all of them; the times follow from `--seed`.
+//!
+//! One iteration is 1000 cycles of one timer between two readings of the clock; a cycle arms it and
+//! cancels it. `arm`, `cancel`, `reset-later` and `reset-earlier` have laps of their own, on 1000
+//! timers in turn, which add to the pending ones. What an operation is:
+//!
+//! | `--timer` | arm | cancel | reset |
+//! |---|---|---|---|
+//! | `tokio` | create a `Sleep` and poll it | drop it | `Sleep::reset` |
+//! | `tokio-timeout` | create a `Timeout` of a future that is not ready, and poll it | poll it when the future is ready, and drop it | – |
+//! | `async-io` | create a `Timer` and poll it | drop it | `Timer::set_after` |
+//! | `timerfd` | `timerfd_settime` | the same with 0 | the same |
+//! | `posix` | `timer_settime` | the same with 0 | the same |
+//! | `heap` | push onto a `BinaryHeap`; `timerfd_settime` if it is due before all others | mark it as dead; once half are dead, remove these | cancel and arm |
+//!
+//! Every timer is given a duration and reads the clock itself, `timerfd` and `posix` in the kernel.
+//! Those two create all timers beforehand: creating and closing one are other system calls. Futures
+//! are stored where they were before, without an allocation.
+//!
+//! Tokio's wheel belongs to its runtime, and has a lock. With `--workers N` as many workers arm and
+//! cancel timers; figures are those of one of them, and CPU time is unknown. A timer that is due before
+//! the time until which the runtime's driver sleeps wakes that: a system call, since this runtime has
+//! I/O, as in a server. Without pending timers, each one does. A reset to a later time is one
+//! compare-and-swap, one to an earlier time takes the lock.
+//!
+//! What is counted: `timerfd` and `posix` make one system call per operation, two per cycle; `heap`
+//! counts its calls, and how often it removes dead timers. One thread that never waits claims no switch.
+//!
+//! Known biases: a cycle finds its timer in the cache. Tokio's driver sleeps nowhere meanwhile, so to
+//! wake it is only the call. No timer fires. `async-io` queues operations; its thread and the caller
+//! process them, each time up to 1000.
+
+mod timers;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+use std::{io, thread};
+
+use anyhow::ensure;
+use clap::value_parser;
+use fastrand::Rng;
+use harness::failure::UsageError;
+use harness::limits::{self, Need};
+use harness::runtime::{AsyncRuntime, outcome};
+use harness::{
+    Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, async_tasks, clock,
+};
+use nix::sys::timer::Timer;
+use nix::sys::timerfd::TimerFd;
+use tokio::runtime::Builder;
+use tokio::time::{Sleep, Timeout, sleep};
+
+use crate::timers::{Alarm, Futures, Heap, KernelTimers, OfKernel, Request, Timers};
+
+/// Operations in one iteration, and timed timers.
+const BATCH: usize = 1000;
+
+/// When pending timers are due, from when they are armed.
+const PENDING: [Duration; 2] = [Duration::from_secs(600), Duration::from_secs(4200)];
+
+/// When timed ones are due that are due before those.
+const FIRST: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
+
+/// The most pending timers.
+const MOST_PENDING: i64 = 100_000_000;
+
+/// The memory of a timer in the process, of any kind, rounded up.
+const BYTES: u64 = 512;
+
+/// The resolution of tokio's timers.
+const TICK: Duration = Duration::from_millis(1);
+
+/// Time arming and cancelling a timer while others are pending.
+///
+/// One iteration is 1000 cycles: arm a timer, cancel it.
+#[derive(Clone, Debug, clap::Args)]
+struct Flags {
+    /// The timers
+    #[arg(long, value_enum, default_value_t = Kind::Tokio)]
+    timer: Kind,
+
+    /// Timers that are pending meanwhile
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = value_parser!(u32).range(..=MOST_PENDING))]
+    pending: u32,
+
+    /// Time timers that are due before all pending ones, not at random places among them
+    #[arg(long)]
+    first: bool,
+
+    /// Workers of tokio that arm and cancel timers at once
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=1024))]
+    workers: u32,
+
+    /// Seed of the random times at which timers are due
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// Values of `--timer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// `tokio::time::sleep`
+    Tokio,
+    /// `tokio::time::timeout`
+    TokioTimeout,
+    /// `async_io::Timer`
+    AsyncIo,
+    /// A timer of the kernel with a file
+    Timerfd,
+    /// A POSIX timer of the kernel
+    Posix,
+    /// A `BinaryHeap` with one timerfd, as written by hand
+    Heap,
+}
+
+impl Flags {
+    /// The timed timers and the pending ones, in this order.
+    fn slots(&self) -> usize {
+        BATCH + self.pending as usize
+    }
+}
+
+/// When a timed timer is due, from when it is armed or reset.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    after: Duration,
+    later: Duration,
+    earlier: Duration,
+}
+
+impl Due {
+    fn new([least, most]: [Duration; 2], rng: &mut Rng) -> Self {
+        let after = random([least, most], rng);
+        Self { after, later: random([after, most], rng), earlier: random([least, after], rng) }
+    }
+}
+
+fn random([from, to]: [Duration; 2], rng: &mut Rng) -> Duration {
+    from + (to - from).mul_f64(rng.f64())
+}
+
+const SPEC: Spec = Spec {
+    count: Count::Fixed,
+    switches: Some(0.0),
+    ..Spec::new(TaskKind::AsyncTask, limits::Kind::Tokio)
+};
+
+harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
+    let Flags { timer, workers, .. } = *flags;
+    let is_of_tokio = matches!(timer, Kind::Tokio | Kind::TokioTimeout);
+    ensure!(
+        is_of_tokio || workers == 1,
+        UsageError(format!("--workers {workers}: these timers have none; choose --timer tokio"))
+    );
+    // Each task and the driver have as much.
+    let heap_bytes = (flags.slots() as u64 * BYTES).div_ceil(u64::from(workers) + 1);
+    let spec = Spec { tasks: workers, heap_bytes, ..SPEC };
+    let thread = |needs| Spec { kind: Some(TaskKind::Thread), needs, ..spec.clone() };
+    Ok(match timer {
+        Kind::Tokio | Kind::TokioTimeout => Spec {
+            threads: workers.into(),
+            switches: SPEC.switches.filter(|_| workers == 1),
+            ..spec
+        },
+        // Its own thread processes operations, too.
+        Kind::AsyncIo => Spec { needs: limits::Kind::AsyncExecutorPipe, switches: None, ..spec },
+        Kind::Posix => thread(limits::Kind::PosixTimer),
+        Kind::Timerfd | Kind::Heap => thread(limits::Kind::Timerfd),
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let slots = flags.slots();
+    match flags.timer {
+        Kind::Tokio => on_tokio::<Sleep>(flags, bench),
+        Kind::TokioTimeout => on_tokio::<Timeout<Request>>(flags, bench),
+        Kind::AsyncIo => async_io::block_on(async {
+            alone(flags, bench, Futures::<async_io::Timer>::new(slots).await)
+        }),
+        Kind::Timerfd => alone(flags, bench, of_kernel::<TimerFd>(slots, limits::Kind::Timerfd)?),
+        Kind::Posix => alone(flags, bench, of_kernel::<Timer>(slots, limits::Kind::PosixTimer)?),
+        Kind::Heap => alone(flags, bench, Heap::new(slots)?),
+    }
+}
+
+/// Creates timers of the kernel, if limits allow so many.
+fn of_kernel<K: OfKernel>(slots: usize, kind: limits::Kind) -> anyhow::Result<KernelTimers<K>> {
+    limits::require(&Need::new(kind, slots as u64))?;
+    KernelTimers::new(slots)
+}
+
+fn alone(flags: &Flags, bench: &Bench, timers: impl Timers) -> anyhow::Result<()> {
+    Driver::new(flags, bench, timers)?.measure()?;
+    bench.observe()
+}
+
+/// Measures timers of a tokio runtime.
+fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let workers = Some(flags.workers as usize);
+    let kind = RuntimeFlags { runtime: RuntimeKind::Tokio, workers, tokio: None };
+    let runtime = AsyncRuntime::start_with(Builder::enable_all, kind, bench)?;
+    let (flags, bench) = (flags.clone(), bench.clone());
+    runtime.drive(async move {
+        let mut driver = Driver::new(&flags, &bench, Futures::<A>::new(flags.slots()).await)?;
+        let rivals = End(Arc::default());
+        let rival = |_| tokio::spawn(rival::<A>(Arc::clone(&rivals.0), driver.dues.clone()));
+        let tasks: Vec<_> = (1..flags.workers).map(rival).collect();
+        // Once it has fired, the runtime's driver has seen the pending timers, and sleeps no more.
+        sleep(TICK).await;
+        while rivals.0.ready.load(Relaxed) + 1 < flags.workers {
+            sleep(TICK).await;
+        }
+        rivals.0.begun.store(true, Relaxed);
+        let measured = driver.measure();
+        async_tasks::end(&bench, measured, rivals, tasks.into_iter().map(outcome)).await
+    })
+}
+
+/// The tasks on the other workers.
+#[derive(Debug, Default)]
+struct Rivals {
+    ready: AtomicU32,
+    begun: AtomicBool,
+    over: AtomicBool,
+}
+
+/// Ends the tasks on the other workers when it is dropped.
+struct End(Arc<Rivals>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.over.store(true, Relaxed);
+    }
+}
+
+/// Keeps a worker busy, with cycles of one timer once they have begun.
+async fn rival<A: Alarm>(rivals: Arc<Rivals>, dues: Vec<Due>) -> io::Result<()> {
+    let mut timers = Futures::<A>::new(1).await;
+    rivals.ready.fetch_add(1, Relaxed);
+    while !rivals.over.load(Relaxed) {
+        if rivals.begun.load(Relaxed) {
+            cycle(&mut timers, &dues)?;
+        } else {
+            thread::yield_now();
+        }
+    }
+    Ok(())
+}
+
+/// Arms and cancels the first timer for each of these times.
+#[inline]
+fn cycle(timers: &mut impl Timers, dues: &[Due]) -> io::Result<()> {
+    for due in dues {
+        timers.arm(0, due.after)?;
+        timers.cancel(0)?;
+    }
+    Ok(())
+}
+
+/// A run's timers, of which the first are timed.
+struct Driver<'a, T> {
+    flags: &'a Flags,
+    bench: &'a Bench,
+    timers: T,
+    /// When each timed one is due.
+    dues: Vec<Due>,
+    /// When the first pending one was armed.
+    armed_ns: u64,
+}
+
+impl<'a, T: Timers> Driver<'a, T> {
+    /// Arms the pending timers.
+    fn new(flags: &'a Flags, bench: &'a Bench, mut timers: T) -> anyhow::Result<Self> {
+        let mut rng = Rng::with_seed(flags.seed);
+        let armed_ns = clock::now();
+        for slot in (BATCH..flags.slots()).take_while(|_| !bench.is_interrupted()) {
+            timers.arm(slot, random(PENDING, &mut rng))?;
+        }
+        let range = if flags.first { FIRST } else { PENDING };
+        let dues = (0..BATCH).map(|_| Due::new(range, &mut rng)).collect();
+        Ok(Self { flags, bench, timers, dues, armed_ns })
+    }
+
+    /// Measures cycles, then each operation.
+    fn measure(&mut self) -> anyhow::Result<()> {
+        self.cycles()?;
+        let arm = |timers: &mut T, slot, due: &Due| timers.arm(slot, due.after);
+        let cancel = |timers: &mut T, slot, _: &Due| timers.cancel(slot);
+        let nothing = |_: &mut T, _, _: &Due| Ok(());
+        self.operation("arm", nothing, arm, cancel)?;
+        self.operation("cancel", arm, cancel, nothing)?;
+        if T::CAN_RESET {
+            let later = |timers: &mut T, slot, due: &Due| timers.reset(slot, due.later);
+            let earlier = |timers: &mut T, slot, due: &Due| timers.reset(slot, due.earlier);
+            self.operation("reset-later", arm, later, cancel)?;
+            self.operation("reset-earlier", arm, earlier, cancel)?;
+        }
+        let has_fired = clock::now() - self.armed_ns >= PENDING[0].as_nanos() as u64;
+        ensure!(!has_fired, "pending timers fire after 10 minutes: measure for less time");
+        Ok(())
+    }
+
+    fn cycles(&mut self) -> anyhow::Result<()> {
+        let before = self.timers.counts();
+        let mut cycles = 0.0;
+        for lap in self.bench.laps(&[measured("iteration", "cycle")]) {
+            cycle(&mut self.timers, &self.dues)?;
+            lap.finish();
+            cycles += BATCH as f64;
+        }
+        let mut findings = self.bench.findings();
+        // That of several workers is of their cycles, too.
+        findings.cpu_is_unknown = self.flags.workers > 1;
+        let per_cycle =
+            |count: Option<u64>, before: Option<u64>| Some((count? - before?) as f64 / cycles);
+        if cycles > 0.0 {
+            let counts = self.timers.counts();
+            findings.system_calls = per_cycle(counts.calls, before.calls);
+            findings.rebuilds = per_cycle(counts.rebuilds, before.rebuilds);
+        }
+        Ok(())
+    }
+
+    /// Times an operation on each timed timer, after `before` and before `after` on each.
+    fn operation(
+        &mut self,
+        name: &'static str,
+        before: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
+        timed: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
+        after: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        for lap in self.bench.side_laps(measured(name, name)) {
+            self.on_each(&before)?;
+            let begun_ns = clock::now();
+            self.on_each(&timed)?;
+            lap.sample(clock::now() - begun_ns);
+            lap.finish();
+            self.on_each(&after)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn on_each(
+        &mut self,
+        operation: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut dues = self.dues.iter().enumerate();
+        dues.try_for_each(|(slot, due)| operation(&mut self.timers, slot, due))
+    }
+}
+
+/// A measurement of 1000 operations.
+fn measured(name: &'static str, operation: &'static str) -> Measured {
+    Measured { operations: BATCH as u64, ..Measured::single(name, operation) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a place in a vector and in the allocator; of the heap twice as many entries.
+    #[test]
+    fn timers_take_no_more_memory_than_is_assumed() {
+        let futures = [size_of::<Option<Sleep>>(), size_of::<Option<Timeout<Request>>>()];
+        let largest = futures.into_iter().max().expect("two");
+        assert!(largest as u64 + 24 <= BYTES, "{largest}");
+        // With a node of the reactor's tree, which may be half full.
+        assert!(size_of::<Option<async_io::Timer>>() as u64 + 24 + 2 * 64 <= BYTES);
+    }
+
+    /// One is reset to a time between its own and the ends of the range.
+    #[test]
+    fn timed_timers_are_due_within_their_range() {
+        let mut rng = Rng::with_seed(1);
+        for range in [PENDING, FIRST] {
+            for _ in 0..1000 {
+                let Due { after, later, earlier } = Due::new(range, &mut rng);
+                assert!([range[0], earlier, after, later, range[1]].is_sorted());
+            }
+        }
+        assert!(FIRST[1] < PENDING[0]);
+    }
+}
