@@ -18,13 +18,14 @@ use super::savings::Savings;
 use super::state::{FEWEST_ROUNDS, State, Word};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
-    FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds, tables,
+    AdditionSpec, FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec,
+    default_seconds, tables,
 };
 use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "4.2";
+pub const SCHEMA_VERSION: &str = "4.3";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +153,20 @@ pub struct Answer {
     pub share: bool,
 }
 
+/// What an operation of one case costs if it is added to each operation of another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Addition {
+    /// The sentence, with `{}` for the time that is added, for its share, and for the other's time.
+    pub text: String,
+    /// The time that is added, in nanoseconds.
+    pub added_ns: Estimate,
+    /// The other case's time, in nanoseconds.
+    pub to_ns: Estimate,
+    /// The first over the second: the median over common rounds of the quotient.
+    pub share: Estimate,
+}
+
 /// The cases that answer one question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -177,6 +192,8 @@ pub struct Group {
     pub parts: bool,
     /// Why threads are faster on one CPU; `null` unless the group asks.
     pub pinning: Option<Pinning>,
+    /// What a case costs next to another one; `null` unless the group asks, and without both.
+    pub addition: Option<Addition>,
     /// What one kind of task saves, by the work in an operation.
     pub savings: Vec<Savings>,
     /// From which share of reads on read-write locks are cheaper than mutexes.
@@ -326,6 +343,18 @@ impl<'a> Cases<'a> {
     fn ratio(&self, row: &Row, over: &str, measurement: Option<&str>) -> Option<Estimate> {
         let over = self.row(over, measurement)?.by_round();
         ratio(&[row.by_round(), over], CONFIDENCE, DEPENDENT)
+    }
+
+    /// What a case costs next to another one, to whose operations it is added.
+    fn addition(&self, spec: &AdditionSpec) -> Option<Addition> {
+        let row = self.row(&spec.case, None)?;
+        let to = self.row(&spec.to, None)?;
+        Some(Addition {
+            text: spec.text.clone(),
+            added_ns: row.figure?,
+            to_ns: to.figure?,
+            share: self.ratio(row, &spec.to, None)?,
+        })
     }
 
     /// Whether the run shows this reason of a sentence about `case`.
@@ -510,6 +539,7 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
         answers: answers(&stated.sentences, cases),
         parts: stated.parts,
         pinning: Pinning::of(stated, &cases.rows),
+        addition: stated.addition.as_ref().and_then(|spec| cases.addition(spec)),
         savings: Savings::all(manifest, stated, &cases.rows),
         read_shares: ReadShares::all(manifest, stated, &cases.rows),
         predictions: Prediction::all(manifest, stated, &cases.rows),
@@ -588,6 +618,24 @@ mod tests {
             ("whole", None, 100.0),
         ];
         assert_eq!(seen, expected);
+    }
+
+    /// A hop of a task, 905 ns, next to one of a thread, 1790 ns.
+    #[test]
+    fn an_addition_is_divided_by_what_it_is_added_to() {
+        let mut manifest = fixtures::manifest();
+        let addition = |line: &str| toml::from_str(line).expect("an addition");
+        manifest.groups[0].addition =
+            addition("text = '{}'\ncase = 'tasks'\nto = 'threads --placement same-cpu'");
+        manifest.groups[1].addition = addition("text = '{}'\ncase = 'tasks'\nto = 'unmeasured'");
+        let mut run = fixtures::run().judged();
+        run.refresh(&manifest);
+        let groups = groups(&manifest, &run, &Cases::new(&manifest, &run));
+        let found = groups[0].addition.as_ref().unwrap();
+        let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.02;
+        assert!(close(found.added_ns.value, 905.0) && close(found.to_ns.value, 1790.0));
+        assert!(close(found.share.value, 905.0 / 1790.0), "{found:?}");
+        assert_eq!(groups[1].addition, None);
     }
 
     /// Half of the time of the other run went to other processes.

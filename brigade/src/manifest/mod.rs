@@ -16,8 +16,8 @@ use crate::programs;
 pub use case::{Case, Placement, without_flag};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    AnswerSpec, CostKind, FigureSpec, LineSpec, Part, PinningSpec, PredictionSpec, ReadSharesSpec,
-    ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
+    AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, Part, PinningSpec, PredictionSpec,
+    ReadSharesSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -138,6 +138,8 @@ pub struct Group {
     pub turn: String,
     /// The cases that explain why threads are faster on one CPU.
     pub pinning: Option<PinningSpec>,
+    /// What a case costs next to another one, to whose operations it is added.
+    pub addition: Option<AdditionSpec>,
     /// What one kind of task saves, by the work in an operation.
     #[serde(default)]
     pub savings: Vec<SavingsSpec>,
@@ -294,10 +296,13 @@ impl Manifest {
         let sentences = self.sentences.iter().flat_map(SentenceSpec::cases);
         let of_groups = self.groups.iter().flat_map(|group| &group.sentences);
         let pinnings = self.groups.iter().filter_map(|group| group.pinning.as_ref());
+        let additions = self.groups.iter().filter_map(|group| group.addition.as_ref());
+        let additions = additions.flat_map(|spec| [&spec.case, &spec.to]);
         (rows.chain(blocks().map(|block| &block.reference)).map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
             .chain(of_groups.flat_map(SentenceSpec::cases).map(|case| ("sentences", case)))
             .chain(pinnings.flat_map(PinningSpec::cases).map(|case| ("pinning", case)))
+            .chain(additions.map(|case| ("addition", case)))
             .chain(self.impact.values().flatten().map(|case| ("impact", case)))
             .chain(self.advice.values().flatten().map(|case| ("advice", case)))
     }

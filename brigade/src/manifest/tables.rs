@@ -236,6 +236,19 @@ impl PinningSpec {
     }
 }
 
+/// What an operation costs that is added to each operation of another case, such as a time-out to a
+/// request.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdditionSpec {
+    /// The sentence, with `{}` for its time, for the share of the other's, and for the other's time.
+    pub text: String,
+    /// The case that is added.
+    pub case: String,
+    /// The case that it is added to.
+    pub to: String,
+}
+
 /// How much less one kind of task takes than another, by the work that an operation contains.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

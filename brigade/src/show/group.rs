@@ -2,11 +2,12 @@
 
 use super::loads::{self, capital, pinned};
 use super::quantity::{
-    NO_BREAK_SPACE, Unit, brief_ticks, ends, percent, three_digits, times, with_ends,
+    NO_BREAK_SPACE, Unit, brief_ticks, duration, ends, percent, small_share, three_digits, times,
+    with_ends,
 };
 use crate::judge::prediction::{Difference, Prediction};
 use crate::judge::read_shares::{ReadShares, Wait};
-use crate::judge::report::{Answer, Group};
+use crate::judge::report::{Addition, Answer, Group};
 use crate::judge::row::Quantity;
 use crate::judge::savings::{Saving, SavingStep, Savings};
 use crate::judge::statistics::Estimate;
@@ -31,12 +32,19 @@ pub fn group_answers(group: &Group) -> Vec<String> {
     let of_table = group.loads.as_ref().and_then(|loads| loads.answer.as_ref());
     let mut answers = of_table.map_or_else(Vec::new, loads::answers);
     answers.extend(group.pinning.as_ref().map(pinned));
+    answers.extend(group.addition.as_ref().map(added));
     answers.extend(group.answers.iter().map(answer));
     answers.extend(saved(&group.savings));
     answers.extend(locks(&group.read_shares));
     answers.extend(predicted(&group.predictions));
     answers.extend(explained(&group.differences));
     answers
+}
+
+/// What an operation costs, and its share of the one that it is added to.
+fn added(Addition { text, added_ns, to_ns, share }: &Addition) -> String {
+    let figures = [duration(added_ns.value), small_share(share.value), duration(to_ns.value)];
+    figures.iter().fold(text.clone(), |text, figure| text.replacen("{}", figure, 1))
 }
 
 /// What one kind of task saves, by the work in an operation: where it was measured first, and
@@ -349,6 +357,21 @@ mod tests {
         let found: Vec<String> = found.iter().map(|text| text.replace('\u{a0}', " ")).collect();
         assert_eq!(found, expected);
         assert_eq!(locks(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn an_addition_has_its_time_and_its_share() {
+        let estimate = |value| Estimate { value, interval: None, count: 9 };
+        let addition = Addition {
+            text: "It costs {}, {} of a request ({}).".to_owned(),
+            added_ns: estimate(90.0),
+            to_ns: estimate(19_300.0),
+            share: estimate(0.00466),
+        };
+        let shown = added(&addition).replace('\u{a0}', " ");
+        assert_eq!(shown, "It costs 90.0 ns, 0.5 % of a request (19.3 µs).");
+        let group = Group { is_fit: true, addition: Some(addition), ..Group::default() };
+        assert_eq!(group_answers(&group).len(), 1);
     }
 
     #[test]
