@@ -193,6 +193,26 @@ func TestAMessageThatIsLostDoubledOrOvertakenIsNamed(t *testing.T) {
 	}
 }
 
+func TestEachOperationOfATimerHasItsLaps(t *testing.T) {
+	for _, pending := range []string{"0", "300"} {
+		code, _, laps := executed(t, "timer --iters 4 --warmups 2 --pending "+pending)
+		if code != exitDone || laps.Warmups != 2 || laps.Tasks != 1 || len(laps.Measurements) != 5 {
+			t.Fatalf("exited with %d: %+v", code, laps)
+		}
+		for at, name := range []string{"iteration", "arm", "cancel", "reset-later", "reset-earlier"} {
+			found := laps.Measurements[at]
+			if found.Name != name || found.Operations != batch || len(found.LapsNs) != 4 {
+				t.Errorf("%+v", found)
+			}
+		}
+	}
+	for _, flags := range []string{"--pending -1", "--pending 100000001", "--tasks 2"} {
+		if code, _, _ := executed(t, "timer "+flags); code != exitUsage {
+			t.Errorf("%s: exited with %d", flags, code)
+		}
+	}
+}
+
 func TestRingsAtOnceAreSoManyBrigades(t *testing.T) {
 	for _, rings := range []int{1, 3} {
 		line := fmt.Sprintf("--tasks 5 --iters 40 --warmups 2 --work 10 --rings %d", rings)

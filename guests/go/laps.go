@@ -54,9 +54,11 @@ type run struct {
 	outside uint64
 	works   bool
 	// What the tasks of a memory measurement wait for.
-	waiting     string
-	wake        wakeFlags
-	channel     channelFlags
+	waiting string
+	wake    wakeFlags
+	channel channelFlags
+	// pending is the number of timers that wait meanwhile.
+	pending     int
 	interrupted atomic.Bool
 	report      report
 	marks       io.Writer

@@ -44,11 +44,11 @@ type program struct {
 	// Default values of flags.
 	tasks, iters, warmups int
 	works, waits, wakes   bool
-	locks, sends          bool
+	locks, sends, arms    bool
 	measure               func(*run) error
 }
 
-var programs = map[string]program{"brigade": brigade, "channel": channel, "creation": creation, "lock": lock, "memory": memory, "wake": wake}
+var programs = map[string]program{"brigade": brigade, "channel": channel, "creation": creation, "lock": lock, "memory": memory, "timer": timer, "wake": wake}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
@@ -82,11 +82,8 @@ func (r *run) execute(arguments []string) int {
 		warn(err)
 		return exitUsage
 	}
-	// Goroutines that do not fit exhaust the machine before the process.
-	if fit := fields("/proc/meminfo")["MemAvailable"]; fit != nil &&
-		uint64(r.tasks) > *fit/bytesPerTask/uint64(max(1, r.rings)) {
-		warn(fmt.Errorf("--tasks %d: %d bytes of memory are available, and each takes %d: use fewer",
-			r.tasks, *fit, bytesPerTask))
+	if err := r.tooMany(); err != nil {
+		warn(err)
 		return exitRefused
 	}
 	failure := program.measure(r)
@@ -106,6 +103,25 @@ func (r *run) execute(arguments []string) int {
 	return exitDone
 }
 
+// tooMany names the goroutines or timers that do not fit: they exhaust the machine before the
+// process.
+func (r *run) tooMany() error {
+	fit := fields("/proc/meminfo")["MemAvailable"]
+	refuse := func(flag string, count, bytes int) error {
+		return fmt.Errorf("--%s %d: %d bytes of memory are available, and each takes %d: use fewer",
+			flag, count, *fit, bytes)
+	}
+	switch {
+	case fit == nil:
+		return nil
+	case uint64(r.tasks) > *fit/bytesPerTask/uint64(max(1, r.rings)):
+		return refuse("tasks", r.tasks, bytesPerTask)
+	case uint64(r.pending) > *fit/bytesPerTimer:
+		return refuse("pending", r.pending, bytesPerTimer)
+	}
+	return nil
+}
+
 func warn(err error) {
 	fmt.Fprintf(os.Stderr, "goroutine-brigade: %v\n", err)
 }
@@ -118,7 +134,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, wake", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, timer, wake", name)
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -148,6 +164,9 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.IntVar(&r.channel.consumers, "consumers", 1, "`goroutines` that receive")
 		flags.IntVar(&r.channel.capacity, "capacity", 64, "how many `messages` the channel holds")
 		flags.IntVar(&r.channel.message, "message", 64, "size of a message, in `bytes`: 8, 64 or 1024")
+	}
+	if program.arms {
+		flags.IntVar(&r.pending, "pending", 1000, "how many `timers` are pending meanwhile")
 	}
 	if program.waits {
 		flags.StringVar(&r.waiting, "waiting", waitingChannel,
@@ -187,6 +206,10 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = errors.New("--tasks: give --producers and --consumers instead")
 	case program.sends && r.channel.check() != nil:
 		err = r.channel.check()
+	case program.arms && (given["tasks"] != nil || given["threads"] != nil):
+		err = errors.New("--tasks: one goroutine arms all timers; give --pending instead")
+	case program.arms && checkPending(r.pending) != nil:
+		err = checkPending(r.pending)
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case r.tasks < 1:
@@ -236,6 +259,9 @@ func (r *run) parse(arguments []string) (program, error) {
 		r.report.Parameters["capacity"] = r.channel.capacity
 		r.report.Parameters["message"] = r.channel.message
 		r.report.Parameters["work"] = r.load.work.units
+	}
+	if program.arms {
+		r.report.Parameters["pending"] = r.pending
 	}
 	if program.locks {
 		r.report.Parameters["inside"] = r.load.work.units
