@@ -32,6 +32,7 @@ const PAGES: &[Page] = &[
     thread_creation::PAGE,
     thread_switch::PAGE,
     timer_cost::PAGE,
+    wake_all::PAGE,
     wake_latency::PAGE,
     yield_cost::PAGE,
 ];

@@ -58,6 +58,10 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
             "reports {all} messages, fewer than the {measured} of its iterations"
         );
     }
+    if let (Some(awake), Some(principal)) = (record.awake, record.principal()) {
+        let woken = principal.count.saturating_mul(principal.operations);
+        ensure!(awake <= woken, "reports that {awake} of {woken} woken threads did not sleep");
+    }
     if let Some(kept) = record.schedule {
         let missed = kept.missed.max(kept.called_late.unwrap_or(0));
         ensure!(missed <= iterations, "missed {missed} of {iterations} iterations");

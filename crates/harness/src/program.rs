@@ -412,6 +412,7 @@ impl Session {
             channel: findings.channel,
             readers_together: findings.readers_together,
             rebuilds_per_operation: findings.rebuilds,
+            awake: findings.awake,
         }
         .anonymous())
     }

@@ -16,7 +16,7 @@ use crate::tasks::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.5";
+pub const SCHEMA_VERSION: &str = "1.6";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,6 +89,11 @@ pub struct Record {
     /// measurement; `null` for other programs and in records before version 1.5.
     #[serde(default)]
     pub rebuilds_per_operation: Option<f64>,
+    /// Threads that did not sleep when an event woke all of them, summed over the measured events, for
+    /// programs with such events; `null` in records before version 1.6, and if this kernel counts no
+    /// switches.
+    #[serde(default)]
+    pub awake: Option<u64>,
 }
 
 /// A channel that producers and consumers share.

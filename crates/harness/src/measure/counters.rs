@@ -39,6 +39,11 @@ impl Counters {
         Self::from_getrusage(UsageWho::RUSAGE_SELF)
     }
 
+    /// The counters of the calling thread.
+    pub fn of_this_thread() -> Self {
+        Self::from_getrusage(UsageWho::RUSAGE_THREAD)
+    }
+
     /// The counters of this process's reaped children and their descendants.
     pub fn of_children() -> Self {
         Self::from_getrusage(UsageWho::RUSAGE_CHILDREN)

@@ -77,6 +77,8 @@ pub struct Findings {
     pub readers_together: Option<bool>,
     /// How often a heap of timers was rebuilt, per operation.
     pub rebuilds: Option<f64>,
+    /// Threads that did not sleep when an event woke all of them.
+    pub awake: Option<u64>,
     /// Whether CPU time is unknown: tasks waited by yielding, or others worked next to them.
     pub cpu_is_unknown: bool,
     /// Memory at successive moments.

@@ -58,6 +58,9 @@ pub fn summary(record: &Record) -> String {
             "exclusive: no readers were inside together in the warm-up\n"
         };
     }
+    if let Some(awake) = record.awake.filter(|awake| *awake > 0) {
+        text += &format!("{} did not sleep when it was woken\n", counted(awake, "thread"));
+    }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
     }

@@ -1,0 +1,227 @@
+//! Where the tasks wait, and what they report to the waker.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{anyhow, ensure};
+use futures::task::AtomicWaker;
+use harness::clock;
+use harness::counters::{Counters, counts_switches};
+use harness::rounds::Apart;
+
+/// How long the kernel must not have counted another switch before threads count as asleep.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long the waker waits for threads that do not sleep.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// How often the run is watched.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// After so many looks at an event during which no task did anything, it has left one out.
+const PATIENCE: u32 = 3;
+
+/// Memory for each task, in bytes.
+pub const BYTES: u64 = size_of::<Apart<Place>>() as u64;
+
+/// When a task ran last, and how often it was woken.
+#[derive(Debug, Default)]
+struct Place {
+    at_ns: AtomicU64,
+    woken: AtomicU64,
+}
+
+/// What the tasks, the waker and the thread that watches them share.
+#[derive(Debug)]
+pub struct Hall {
+    /// Whether the tasks are threads.
+    pub has_threads: bool,
+    places: Vec<Apart<Place>>,
+    /// Tasks that do not wait yet for the next event; threads may be on their way into the wait.
+    missing: Apart<AtomicUsize>,
+    waker: AtomicWaker,
+    events: AtomicU64,
+    is_over: AtomicBool,
+    /// How often the thread that watches has waited.
+    looks: AtomicU64,
+}
+
+impl Hall {
+    /// For so many tasks.
+    pub fn new(tasks: usize, has_threads: bool) -> Self {
+        Self {
+            has_threads,
+            places: (0..tasks).map(|_| Apart::default()).collect(),
+            missing: Apart(AtomicUsize::new(tasks)),
+            waker: AtomicWaker::new(),
+            events: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            looks: AtomicU64::new(0),
+        }
+    }
+
+    /// The number of events so far.
+    pub fn events(&self) -> u64 {
+        self.events.load(Acquire)
+    }
+
+    /// Whether the next event, or the last one, ends the run.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    /// A task's wait for an event, which it reports: a thread before it, a task of a runtime once it
+    /// has been polled.
+    pub async fn within<T>(&self, wait: impl Future<Output = T>) -> T {
+        let mut wait = pin!(wait);
+        let mut has_arrived = self.has_threads;
+        if has_arrived {
+            self.arrive();
+        }
+        poll_fn(|context| {
+            let polled = wait.as_mut().poll(context);
+            if polled.is_pending() && !has_arrived {
+                has_arrived = true;
+                self.arrive();
+            }
+            polled
+        })
+        .await
+    }
+
+    /// Waits for the event after so many, without sleep.
+    pub async fn stay_awake(&self, events: u64) {
+        while self.events() == events {
+            thread::yield_now();
+        }
+    }
+
+    fn arrive(&self) {
+        if self.missing.0.fetch_sub(1, AcqRel) == 1 {
+            self.waker.wake();
+        }
+    }
+
+    /// Notes that this task runs.
+    #[inline]
+    pub fn note(&self, task: usize) {
+        let Apart(place) = &self.places[task];
+        place.at_ns.store(clock::now(), Relaxed);
+        place.woken.store(place.woken.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Counts an event that begins, the last one if it ends the run.
+    pub fn begin(&self, is_last: bool) {
+        self.is_over.store(is_last, Relaxed);
+        self.missing.0.store(self.places.len(), Relaxed);
+        self.events.fetch_add(1, AcqRel);
+    }
+
+    /// Waits until all tasks have reported that they wait.
+    pub async fn all_arrived(&self) {
+        poll_fn(|context| {
+            self.waker.register(context.waker());
+            if self.missing.0.load(Acquire) == 0 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Voluntary switches of the tasks, if they are threads: those of the process without those of
+    /// the calling thread and of the one that watches.
+    pub fn switches(&self) -> u64 {
+        let others = Counters::of_this_thread().voluntary + self.looks.load(Relaxed);
+        Counters::own().voluntary.saturating_sub(others)
+    }
+
+    /// Waits until the kernel has counted a switch of each thread after `before`, and no other one in
+    /// a pause. A thread that finds a mutex locked switches more than once. Returns the number of
+    /// switches now, and of threads that do not sleep.
+    ///
+    /// # Errors
+    /// The kernel's, if it does not let the waker sleep.
+    pub fn fall_asleep(&self, before: u64) -> io::Result<(u64, u64)> {
+        let until_ns = clock::now() + LONGEST_WAIT.as_nanos() as u64;
+        let threads = self.places.len() as u64;
+        let mut seen = before;
+        loop {
+            let now_ns = clock::now();
+            clock::sleep_until(now_ns + PAUSE.as_nanos() as u64)?;
+            let switches = self.switches();
+            let awake = threads.saturating_sub(switches.saturating_sub(before));
+            // Where the kernel counts none, the pause must do.
+            let are_asleep = (awake == 0 && switches == seen) || !counts_switches();
+            if are_asleep || now_ns >= until_ns {
+                return Ok((switches, if are_asleep { 0 } else { awake }));
+            }
+            seen = switches;
+        }
+    }
+
+    /// When the first and the last task ran after the last event.
+    ///
+    /// # Errors
+    /// If a task was woken twice, or never.
+    pub fn ran(&self) -> anyhow::Result<[u64; 2]> {
+        let events = self.events();
+        let (mut first_ns, mut last_ns) = (u64::MAX, 0);
+        for (task, Apart(place)) in self.places.iter().enumerate() {
+            let woken = place.woken.load(Relaxed);
+            ensure!(
+                woken == events,
+                "task {task} was woken {woken} times in all when event {events} had ended"
+            );
+            let at_ns = place.at_ns.load(Relaxed);
+            first_ns = first_ns.min(at_ns);
+            last_ns = last_ns.max(at_ns);
+        }
+        Ok([first_ns, last_ns])
+    }
+
+    /// Waits for the first report, and finds a task that an event has left out: it would wait for
+    /// ever.
+    ///
+    /// # Errors
+    /// That of the report, or a task that was left out.
+    pub fn watch(&self, reports: &Receiver<anyhow::Result<()>>) -> anyhow::Result<()> {
+        let mut before = None;
+        let mut silent = 0;
+        loop {
+            self.looks.fetch_add(1, Relaxed);
+            match reports.recv_timeout(LOOK) {
+                Ok(report) => return report,
+                // The waker has a sender, and reports even if it panics.
+                Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
+            }
+            let missing = self.missing.0.load(Relaxed);
+            let now = Some((self.events(), missing));
+            silent = if missing > 0 && now == before { silent + 1 } else { 0 };
+            if silent == PATIENCE {
+                return Err(self.left_out(missing));
+            }
+            before = now;
+        }
+    }
+
+    fn left_out(&self, missing: usize) -> anyhow::Error {
+        let events = self.events();
+        let is_out = |Apart(place): &Apart<Place>| place.woken.load(Relaxed) < events;
+        let all = self.places.len();
+        match self.places.iter().position(is_out) {
+            Some(task) => anyhow!(
+                "task {task} was not woken by event {events}: {missing} of {all} tasks did nothing for \
+                 {PATIENCE} s"
+            ),
+            None => anyhow!(
+                "{missing} of {all} tasks do not wait again after event {events}, and did nothing for \
+                 {PATIENCE} s"
+            ),
+        }
+    }
+}

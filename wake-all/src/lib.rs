@@ -1,0 +1,370 @@
+//! Tasks that sleep, and one event that wakes them all: what waking N at once costs.
+//!
+//! One iteration is one event: the waker calls once, each task runs, reads the clock into a place of
+//! its own and goes back to sleep. One operation is one woken task. `last` is the time from the call
+//! until the last task runs, `first` until the first one does, and `first_to_last` is between the
+//! two. `call` ends when the call returns, which may be after the first task runs; that of a barrier
+//! is the last arrival. All are computed after the event.
+//!
+//! A task that waits is not yet asleep: on its way into the wait it would be woken without a switch.
+//! So the waker calls once the kernel has counted a voluntary switch of each thread since the event
+//! before, and no other one for 50 µs; tasks of a runtime must all have been polled. After 2 s
+//! it calls even so, and the record counts the threads that are awake; more than 1 % of them fail the
+//! run. The waker is a thread among threads, and among tasks of a runtime it is one of those.
+//!
+//! What is counted: every task is woken exactly once by each event. One that is left out, or woken
+//! twice, is named. Threads claim a switch per woken task with `futex` and `eventfd`; the waker
+//! makes a few more per event. With `condvar` and `barrier` a woken thread may find the mutex locked
+//! and wait again, so no number is claimed.
+//!
+//! Known biases: CPU time is that of the whole round, with going back to sleep, reporting that (a
+//! subtraction from a common counter), the pauses of the waker, and its look at the kernel's counters
+//! and at every place. All of a CPU's tasks wait for the ones before them, so the last one's time
+//! contains the others' report. CPUs have slept for the pause. Tasks of a runtime are boxed futures.
+
+mod hall;
+mod signals;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::thread::{Builder, JoinHandle};
+use std::{future, io};
+
+use anyhow::{anyhow, ensure};
+use event_listener::Event;
+use futures::executor::block_on;
+use harness::async_tasks::caught;
+use harness::counters::counts_switches;
+use harness::failure::{UsageError, to_create};
+use harness::flags::name;
+use harness::limits;
+use harness::rounds::Purpose;
+use harness::runtime::{AsyncRuntime, spawn};
+use harness::samples::Samples;
+use harness::threads::panic_text;
+use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
+use tokio::sync::{Notify, broadcast, watch};
+
+use crate::hall::Hall;
+use crate::signals::{EventFds, Monitor, Signal, Word};
+
+/// The stack of a thread, in bytes.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The most tasks that may be awake when the waker calls: one in so many.
+const MOST_AWAKE: u64 = 100;
+
+/// Time one event that wakes N tasks.
+///
+/// One iteration is one event, and one operation is one woken task. The waker begins when all tasks
+/// sleep, and the time of an iteration runs from its call until the last task runs.
+#[derive(Clone, Debug, clap::Args)]
+struct Flags {
+    /// What wakes the tasks
+    #[arg(long, value_enum, default_value_t = By::Condvar)]
+    by: By,
+
+    #[command(flatten)]
+    runtime: RuntimeFlags,
+
+    /// A fault of the last task, which the program must detect
+    #[arg(long, hide = true, value_enum)]
+    fault: Option<Fault>,
+}
+
+/// Values of `--by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// `Condvar::notify_all` of the standard library
+    Condvar,
+    /// The system call futex, for all waiters of a word
+    Futex,
+    /// `Barrier` of the standard library
+    Barrier,
+    /// An event counter of the kernel for each thread, written in a loop
+    Eventfd,
+    /// `Notify::notify_waiters` of tokio
+    TokioNotify,
+    /// `broadcast` of tokio
+    TokioBroadcast,
+    /// `watch` of tokio
+    TokioWatch,
+    /// `Event` of event-listener
+    EventListener,
+}
+
+/// Values of `--fault`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Fault {
+    /// No event reaches it
+    Lose,
+    /// It runs twice
+    Double,
+    /// It never sleeps
+    Awake,
+}
+
+impl Flags {
+    fn are_threads(&self) -> bool {
+        self.runtime.runtime == RuntimeKind::Threads
+    }
+}
+
+const SPEC: Spec = Spec {
+    tasks: 100,
+    spread: true,
+    runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    stack_bytes: STACK_BYTES as u64,
+    heap_bytes: hall::BYTES,
+    ..Spec::new(TaskKind::Thread, limits::Kind::Thread)
+};
+
+harness::program!(SPEC, declare, run);
+
+fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
+    let block = matches!(flags.by, By::Condvar | By::Futex | By::Barrier | By::Eventfd);
+    if block != flags.are_threads() {
+        let (by, other) = (name(&flags.by), if block { "threads" } else { "tokio" });
+        let calls = if block { "block the thread" } else { "are awaited" };
+        return Err(
+            UsageError(format!("--by {by}: its calls {calls}; choose --runtime {other}")).into()
+        );
+    }
+    let spec = SPEC.with_runtime(flags.runtime, launch)?;
+    Ok(Spec {
+        switches: matches!(flags.by, By::Futex | By::Eventfd).then_some(1.0),
+        needs: if flags.by == By::Eventfd { limits::Kind::ThreadEventfd } else { spec.needs },
+        // The waker, or the thread that starts a runtime.
+        threads: spec.threads + 1,
+        ..spec
+    })
+}
+
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    match flags.by {
+        By::Condvar => measure::<Monitor>(flags, bench),
+        By::Futex => measure::<Word>(flags, bench),
+        By::Barrier => measure::<Barrier>(flags, bench),
+        By::Eventfd => measure::<EventFds>(flags, bench),
+        By::TokioNotify => measure::<Notify>(flags, bench),
+        By::TokioBroadcast => measure::<broadcast::Sender<()>>(flags, bench),
+        By::TokioWatch => measure::<watch::Sender<()>>(flags, bench),
+        By::EventListener => measure::<Event>(flags, bench),
+    }
+}
+
+/// Measures tasks that wait for this signal, in another thread: a lost task, and a waker that waits
+/// for it, would never end, so this thread watches them, and may end without them.
+fn measure<S: Signal>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let hall = Arc::new(Hall::new(bench.tasks(), flags.are_threads()));
+    let (reports, reported) = channel();
+    let waker = Waker {
+        flags: flags.clone(),
+        bench: bench.clone(),
+        hall: Arc::clone(&hall),
+        signal: Arc::new(S::new(bench.tasks()).map_err(to_create("the tasks' event counters"))?),
+        reports,
+        switches: 0,
+        awake: 0,
+    };
+    let body = move || {
+        let reports = waker.reports.clone();
+        let run = catch_unwind(AssertUnwindSafe(|| waker.run()));
+        let run =
+            run.unwrap_or_else(|panic| Err(anyhow!("the waker panicked: {}", panic_text(&*panic))));
+        let _ = reports.send(run);
+    };
+    Builder::new().spawn(body).map_err(to_create("the waker"))?;
+    hall.watch(&reported)
+}
+
+/// The main function of a task.
+type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Creates the tasks, and wakes them all, again and again.
+struct Waker<S> {
+    flags: Flags,
+    bench: Bench,
+    hall: Arc<Hall>,
+    signal: Arc<S>,
+    /// To the thread that watches: the result, or before that a failed task.
+    reports: Sender<anyhow::Result<()>>,
+    /// Switches of the threads when they slept last.
+    switches: u64,
+    /// Threads that did not.
+    awake: u64,
+}
+
+impl<S: Signal> Waker<S> {
+    fn run(mut self) -> anyhow::Result<()> {
+        let kind = self.flags.runtime.runtime;
+        if kind == RuntimeKind::Threads {
+            self.bench.placement().pin(0)?;
+            clock::be_punctual();
+            self.switches = self.hall.switches();
+            let join = |task: JoinHandle<()>| future::ready(drop(task.join()));
+            return block_on(self.conduct(start_thread, join));
+        }
+        let runtime = AsyncRuntime::start(self.flags.runtime, &self.bench)?;
+        let start = move |_, body| Ok(spawn(kind, body));
+        runtime.drive(self.conduct(start, async |task| drop(task.await)))
+    }
+
+    /// Runs all rounds with tasks that `start` starts, and ends them.
+    ///
+    /// # Errors
+    /// If a task cannot be created, does not sleep, or is not woken once by each event; those of
+    /// `--command`.
+    async fn conduct<J>(
+        mut self,
+        start: impl Fn(usize, Body) -> anyhow::Result<J>,
+        join: impl AsyncFn(J),
+    ) -> anyhow::Result<()> {
+        let mut tasks = Vec::with_capacity(self.bench.tasks());
+        for number in self.bench.tasks_to_create() {
+            tasks.push(start(number, Box::pin(self.task(number)?.run()))?);
+        }
+        if tasks.len() < self.bench.tasks() {
+            // Interrupted.
+            return Ok(());
+        }
+        self.await_sleep().await?;
+        for round in self.bench.clone().rounds(None) {
+            let mut times = Times::new(self.bench.tasks());
+            let mut awake = 0;
+            while !round.is_enough(times.last.count()) {
+                awake += self.awake;
+                self.wake(&mut times).await?;
+            }
+            if round.purpose == Purpose::Measured && self.hall.has_threads && counts_switches() {
+                self.bench.findings().awake = Some(awake);
+            }
+            round.finish(vec![times.last, times.first, times.first_to_last, times.call], None)?;
+        }
+        self.bench.observe()?;
+        self.hall.begin(true);
+        self.signal.wake();
+        for task in tasks {
+            join(task).await;
+        }
+        Ok(())
+    }
+
+    /// The task with this number, the last of which may have a fault.
+    fn task(&self, number: usize) -> anyhow::Result<Task<S>> {
+        let fault = self.flags.fault.filter(|_| number + 1 == self.bench.tasks());
+        let signal = if fault == Some(Fault::Lose) {
+            Arc::new(S::new(self.bench.tasks())?)
+        } else {
+            Arc::clone(&self.signal)
+        };
+        Ok(Task {
+            number,
+            bench: self.bench.clone(),
+            hall: Arc::clone(&self.hall),
+            end: signal.end(number),
+            signal,
+            fault,
+            reports: self.reports.clone(),
+        })
+    }
+
+    /// One event.
+    async fn wake(&mut self, times: &mut Times) -> anyhow::Result<()> {
+        self.hall.begin(false);
+        let called_ns = clock::now();
+        self.signal.wake();
+        let returned_ns = clock::now();
+        self.await_sleep().await?;
+        let [first_ns, last_ns] = self.hall.ran()?;
+        times.last.add(last_ns.saturating_sub(called_ns));
+        times.first.add(first_ns.saturating_sub(called_ns));
+        times.first_to_last.add(last_ns - first_ns);
+        times.call.add(returned_ns - called_ns);
+        Ok(())
+    }
+
+    /// Waits until all tasks sleep.
+    async fn await_sleep(&mut self) -> anyhow::Result<()> {
+        self.hall.all_arrived().await;
+        if !self.hall.has_threads {
+            return Ok(());
+        }
+        (self.switches, self.awake) = self.hall.fall_asleep(self.switches)?;
+        let (awake, tasks) = (self.awake, self.bench.tasks() as u64);
+        ensure!(
+            awake * MOST_AWAKE <= tasks,
+            "{awake} of {tasks} threads do not sleep: they would be woken without a switch"
+        );
+        Ok(())
+    }
+}
+
+/// Starts a task in a thread of its own.
+fn start_thread(number: usize, body: Body) -> anyhow::Result<JoinHandle<()>> {
+    let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(body));
+    thread.map_err(to_create(format_args!("task {number}")))
+}
+
+/// A task.
+struct Task<S: Signal> {
+    number: usize,
+    bench: Bench,
+    hall: Arc<Hall>,
+    signal: Arc<S>,
+    end: S::End,
+    fault: Option<Fault>,
+    reports: Sender<anyhow::Result<()>>,
+}
+
+impl<S: Signal> Task<S> {
+    /// Its main function, until the run is over.
+    async fn run(mut self) {
+        if let Err(error) = caught(self.live()).await {
+            let _ = self.reports.send(Err(error.of_task(self.number)));
+        }
+    }
+
+    async fn live(&mut self) -> io::Result<()> {
+        if self.hall.has_threads {
+            self.bench.placement().pin(self.number + 1)?;
+        }
+        for woken in 0.. {
+            if self.fault == Some(Fault::Awake) {
+                self.hall.within(self.hall.stay_awake(woken)).await;
+            } else {
+                self.hall.within(self.signal.wait(&mut self.end)).await?;
+            }
+            self.hall.note(self.number);
+            if self.fault == Some(Fault::Double) {
+                self.hall.note(self.number);
+            }
+            if self.hall.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The times of the events of a round.
+struct Times {
+    last: Samples,
+    first: Samples,
+    first_to_last: Samples,
+    call: Samples,
+}
+
+impl Times {
+    fn new(tasks: usize) -> Self {
+        let of_event = |name| Samples::new(Measured::single(name, "event"));
+        Self {
+            last: Samples::new(Measured::per_task("last", "wake-up", tasks)),
+            first: of_event("first"),
+            first_to_last: of_event("first_to_last"),
+            call: of_event("call"),
+        }
+    }
+}

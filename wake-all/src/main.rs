@@ -1,0 +1,3 @@
+//! The program by itself; its page is `lib.rs`.
+
+use wake_all::main;
