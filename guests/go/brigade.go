@@ -41,7 +41,7 @@ func measureBrigade(r *run) error {
 		err = measureRings(r, rings, failed)
 	} else {
 		driver := r.load.station()
-		err = r.laps(func() (times [2]int64, err error) {
+		err = r.laps(func() (times [4]int64, err error) {
 			times[0], err = r.pass(rings[0], &driver, failed)
 			return times, err
 		}, r.measurement("iteration", "hop", r.tasks+1))

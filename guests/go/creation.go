@@ -36,7 +36,7 @@ func measureCreation(r *run) error {
 	start.CoversAll = false
 
 	var running sync.WaitGroup
-	lap := func() (times [2]int64, _ error) {
+	lap := func() (times [4]int64, _ error) {
 		begun := now()
 		running.Add(r.tasks)
 		for range r.tasks {

@@ -112,6 +112,29 @@ func TestAnInterruptionEndsTheLaps(t *testing.T) {
 	}
 }
 
+func TestOneEventWakesEveryGoroutineOnce(t *testing.T) {
+	for _, by := range []string{"close", "cond"} {
+		code, lines, laps := executed(t, "wake-all --tasks 50 --iters 20 --warmups 3 --by "+by)
+		if code != exitDone || len(lines) != 3 || laps.Warmups != 3 {
+			t.Fatalf("%s: %v", by, lines)
+		}
+		last, first, apart := laps.Measurements[0], laps.Measurements[1], laps.Measurements[2]
+		for event, time := range last.LapsNs {
+			if time <= 0 || time-first.LapsNs[event] != apart.LapsNs[event] {
+				t.Errorf("%s: %d: %+v", by, event, laps.Measurements)
+			}
+		}
+		if len(last.LapsNs) != 20 || last.Operations != 50 || first.CoversAll {
+			t.Errorf("%s: %+v", by, laps.Measurements)
+		}
+	}
+	of := &hall{places: make([]place, 3)}
+	of.places[0].woken, of.places[1].woken, of.places[2].woken = 2, 1, 2
+	if _, err := of.times(0, 0, 2); err == nil || !strings.Contains(err.Error(), "goroutine 1 ") {
+		t.Errorf("one that was left out: %v", err)
+	}
+}
+
 func TestNoWakeUpIsLeftOut(t *testing.T) {
 	for _, source := range []string{"timer", "channel"} {
 		_, lines, laps := executed(t, "wake --tasks 3 --iters 100 --rate 5000 --source "+source)
@@ -290,7 +313,7 @@ func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",
 		"wake --rate 0", "wake --source tea", "wake --wakers 5",
 		"channel --producers 0", "channel --consumers 1025", "channel --capacity -1",
-		"channel --message 9", "channel --tasks 2", "lock --producers 2",
+		"channel --message 9", "channel --tasks 2", "lock --producers 2", "wake-all --by tea",
 		"wake --greedy -1", "wake --greedy-for 0", "wake --hogs -1", "wake --hogs 1025", "--hogs 1",
 	} {
 		if code, _, _ := executed(t, line); code != exitUsage {

@@ -55,6 +55,8 @@ type run struct {
 	works   bool
 	// What the tasks of a memory measurement wait for.
 	waiting string
+	// What wakes all goroutines at once.
+	by      string
 	wake    wakeFlags
 	channel channelFlags
 	// pending is the number of timers that wait meanwhile.
@@ -81,7 +83,7 @@ func (r *run) measurement(name, operation string, operations int) *measurement {
 
 // laps runs the warm-up and, between the two marks, the measured laps. lap
 // returns the durations of its phases, one per measurement.
-func (r *run) laps(lap func() ([2]int64, error), phases ...*measurement) error {
+func (r *run) laps(lap func() ([4]int64, error), phases ...*measurement) error {
 	r.load.work.calibrate()
 	warmups, _, err := r.repeat(r.warmups, r.warmupTime, r.warmupLimit, func() error {
 		_, err := lap()

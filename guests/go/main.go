@@ -45,10 +45,11 @@ type program struct {
 	tasks, iters, warmups int
 	works, waits, wakes   bool
 	locks, sends, arms    bool
+	wakesAll              bool
 	measure               func(*run) error
 }
 
-var programs = map[string]program{"brigade": brigade, "channel": channel, "creation": creation, "lock": lock, "memory": memory, "timer": timer, "wake": wake}
+var programs = map[string]program{"brigade": brigade, "channel": channel, "creation": creation, "lock": lock, "memory": memory, "timer": timer, "wake": wake, "wake-all": wakeAll}
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
@@ -134,7 +135,7 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, timer, wake", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, timer, wake, wake-all", name)
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -179,6 +180,9 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` beside that do nothing but take CPU time")
 		flags.IntVar(&r.wake.greedy, "greedy", 0, "`goroutines` next to the others that compute and rarely yield")
 		flags.IntVar(&r.wake.greedyFor, "greedy-for", 10_000, "`microseconds` that a greedy goroutine computes before it yields")
+	}
+	if program.wakesAll {
+		flags.StringVar(&r.by, "by", "close", "what wakes all: `close` of a channel, or cond, a sync.Cond")
 	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
@@ -236,6 +240,8 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--waiting %q: neither %s nor %s", r.waiting, waitingChannel, waitingTimer)
 	case program.wakes && r.wake.check(r.tasks) != nil:
 		err = r.wake.check(r.tasks)
+	case program.wakesAll && r.by != "close" && r.by != "cond":
+		err = fmt.Errorf("--by %q: neither close nor cond", r.by)
 	case name == "memory" && r.tasks < 2*(r.iters+r.warmups):
 		err = fmt.Errorf("--tasks %d: %d readings need %d or more", r.tasks,
 			r.iters+r.warmups, 2*(r.iters+r.warmups))
@@ -269,6 +275,9 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	if program.waits {
 		r.report.Parameters["waiting"] = r.waiting
+	}
+	if program.wakesAll {
+		r.report.Parameters["by"] = r.by
 	}
 	if program.wakes {
 		r.report.Parameters["rate"] = r.wake.rate

@@ -70,7 +70,7 @@ func measureMemory(r *run) error {
 	start(r.tasks - step*laps)
 	create := r.measurement("create", "goroutine creation", step)
 	create.CoversAll = false
-	return r.laps(func() (times [2]int64, _ error) {
+	return r.laps(func() (times [4]int64, _ error) {
 		begun := now()
 		start(step)
 		times[0] = now() - begun

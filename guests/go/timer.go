@@ -60,7 +60,7 @@ func measureTimers(r *run) error {
 	for at := range dues {
 		dues[at] = due(leastDue, mostDue)
 	}
-	lap := func() (times [2]int64, err error) {
+	lap := func() (times [4]int64, err error) {
 		began := now()
 		for _, after := range dues {
 			if !time.AfterFunc(after, nothing).Stop() {

@@ -6,8 +6,8 @@ import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * Measures virtual threads: a hand-over, creation, a lock, memory and wake-ups, each as a
- * subcommand. Prints laps, as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, creation, a lock, memory, wake-ups and one that wakes all,
+ * each as a subcommand. Prints laps, as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
@@ -35,6 +35,7 @@ public final class Brigade {
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
         if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));
+        if (program.equals("wake-all")) flags.put("tasks", "100");
         if (program.equals("wake")) {
             flags.putAll(Map.of("tasks", "4", "iters", "10000", "rate", "10000", "greedy", "0", "greedy-for", "10000"));
         }
@@ -62,6 +63,7 @@ public final class Brigade {
                     case "lock" -> Lock.measure();
                     case "memory" -> Memory.measure();
                     case "wake" -> Wake.measure();
+                    case "wake-all" -> Waking.measure();
                     default -> usage(program);
                 } });
         driver.join();
@@ -147,7 +149,7 @@ public final class Brigade {
 
     static void print(String program) {
         // Those of the older programs are text, which identifies their recorded cases.
-        String quote = program.equals("wake") ? "" : "\"";
+        String quote = program.startsWith("wake") ? "" : "\"";
         String parameters = flags.entrySet().stream()
                 .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":" + quote + flag.getValue() + quote)
                 .collect(Collectors.joining());
@@ -177,7 +179,7 @@ public final class Brigade {
 
     static void usage(String what) {
         System.err.println("java-brigade: cannot follow " + what
-                + "; known: brigade, creation, lock, memory, wake, and with a value each --" + String.join(", --", flags.keySet()));
+                + "; known: brigade, creation, lock, memory, wake, wake-all, and with a value each --" + String.join(", --", flags.keySet()));
         System.exit(2);
     }
 }

@@ -181,6 +181,10 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
     let channel = ["channel", "--producers", "2", "--consumers", "3", "--iters", "4"];
     runs.push((GO, [&channel[..], &["--warmups", "2", "--message", "1024"]].concat()));
     runs.push((GO, vec!["timer", "--pending", "50", "--iters", "4", "--warmups", "1"]));
+    for by in ["close", "cond"] {
+        runs.push((GO, vec!["wake-all", "--by", by, "--tasks=9", "--iters=20", "--warmups=2"]));
+    }
+    runs.push((JAVA, vec!["wake-all", "--tasks", "9", "--iters", "20", "--warmups", "2"]));
     for name in [PYTHON_TASKS, JAVA] {
         runs.push((name, vec!["wake", "--greedy", "1", "--greedy-for", "500", "--iters", "300"]));
     }
