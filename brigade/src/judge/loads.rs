@@ -18,6 +18,8 @@ const LOOKS_CHEAP: f64 = 2.0;
 
 /// The measurement of CPU time.
 const CPU: &str = "cpu";
+/// The measurement of the time between the first and the last task that an event woke.
+const FIRST_TO_LAST: &str = "first_to_last";
 
 /// Figures by load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -77,6 +79,8 @@ pub enum LoadAnswer {
     Fastest(Fastest),
     /// How late others are under the last load because of the first line.
     Late(Late),
+    /// What waking many tasks at once takes.
+    Waking(Waking),
 }
 
 /// The line to choose.
@@ -137,6 +141,46 @@ pub struct Late {
     pub lines: Vec<(String, f64)>,
 }
 
+/// What waking many tasks at once takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Waking {
+    /// The number of tasks.
+    pub load: String,
+    /// The choices.
+    pub lines: Vec<Woken>,
+    /// The largest step up of the cost of one woken task; `null` if none is clear.
+    pub cliff: Option<Cliff>,
+}
+
+/// Tasks that one event woke.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Woken {
+    /// The line.
+    pub label: String,
+    /// The time from the call until the last one runs, in nanoseconds.
+    pub all_ns: f64,
+    /// That time divided by the number of tasks.
+    pub each_ns: f64,
+    /// The time between the first and the last one, in nanoseconds; `null` if not measured.
+    pub first_to_last_ns: Option<f64>,
+}
+
+/// Two successive numbers of tasks between which the cost of one woken task grows clearly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Cliff {
+    /// The line.
+    pub label: String,
+    /// The smaller number.
+    pub from: String,
+    /// The larger number.
+    pub to: String,
+    /// How many times as long one takes there.
+    pub ratio: Estimate,
+}
+
 /// A line and its rows: one for each load that was measured.
 struct Line<'a> {
     spec: &'a LineSpec,
@@ -146,6 +190,8 @@ struct Line<'a> {
     /// Its CPU time under each load, if that answers the question, too.
     cpu: Vec<Option<&'a Row>>,
     turns: Vec<Option<f64>>,
+    /// The time between the first and the last task that an event woke, under each load.
+    first_to_last: Vec<Option<f64>>,
 }
 
 impl Line<'_> {
@@ -202,9 +248,12 @@ impl Loads {
             let of_cases = cases.iter().map(|case| row_of(rows, case)).collect();
             let cpu = cases.iter().map(|case| named(rows, case, Some(CPU)).filter(|_| group.cpu));
             let cpu = cpu.collect();
-            let turn = |case: &String| Some(named(rows, case, Some(&group.turn))?.figure?.value);
-            let turns = cases.iter().map(turn).collect();
-            Line { spec, letter, cases, rows: of_cases, cpu, turns }
+            let measured = |name: &str| -> Vec<Option<f64>> {
+                let figure = |case: &String| Some(named(rows, case, Some(name))?.figure?.value);
+                cases.iter().map(figure).collect()
+            };
+            let (turns, first_to_last) = (measured(&group.turn), measured(FIRST_TO_LAST));
+            Line { spec, letter, cases, rows: of_cases, cpu, turns, first_to_last }
         });
         let lines: Vec<Line> = lines.collect();
         let lowest: Vec<Option<&Row>> =
@@ -221,6 +270,9 @@ impl Loads {
             AnswerSpec::Choose => advice(&group.loads, &choices, &lines).map(LoadAnswer::Choose),
             AnswerSpec::Fastest(text) => fastest(text, &choices).map(LoadAnswer::Fastest),
             AnswerSpec::Late(text) => late(text, &group.loads, &choices).map(LoadAnswer::Late),
+            AnswerSpec::Waking(load) => {
+                waking(load, &group.loads, &choices).map(LoadAnswer::Waking)
+            }
         };
         let unit = |row: &Option<&Row>| row.map_or(Quantity::Nanoseconds, |row| row.unit);
         let operation = lines.iter().flat_map(|line| &line.rows).flatten().next();
@@ -356,6 +408,43 @@ fn late(text: &str, loads: &[String], choices: &[&Line]) -> Option<Late> {
     is_first.then(|| Late { text: text.to_owned(), load: loads[last].clone(), lines })
 }
 
+/// What waking a number of tasks takes, by choice. `None` without that of the first.
+fn waking(load: &str, loads: &[String], choices: &[&Line]) -> Option<Waking> {
+    let at = loads.iter().position(|known| known == load)?;
+    let mut lines = Vec::new();
+    for line in choices {
+        let row = line.rows.get(at).copied().flatten();
+        if let Some((row, each_ns)) = row.zip(line.figure(at)) {
+            lines.push(Woken {
+                label: line.spec.text.clone(),
+                all_ns: each_ns * row.parameters.get("tasks")?.as_f64()?,
+                each_ns,
+                first_to_last_ns: line.first_to_last.get(at).copied().flatten(),
+            });
+        }
+    }
+    // The sentence begins with the first choice.
+    let is_first = lines.first().is_some_and(|line| line.label == choices[0].spec.text);
+    is_first.then(|| Waking { load: load.to_owned(), lines, cliff: cliff(loads, choices) })
+}
+
+/// The largest step up between successive loads, by the nearer end of its interval, if it matters.
+fn cliff(loads: &[String], choices: &[&Line]) -> Option<Cliff> {
+    let mut largest: Option<Cliff> = None;
+    for line in choices {
+        for (at, pair) in line.rows.windows(2).enumerate() {
+            let [Some(smaller), Some(larger)] = pair else { continue };
+            let Some(ratio) = over(larger, smaller).filter(matters) else { continue };
+            let known = largest.as_ref().map_or(0.0, |cliff| nearer_end(&cliff.ratio));
+            if nearer_end(&ratio) > known {
+                let [from, to] = [at, at + 1].map(|at| loads[at].clone());
+                largest = Some(Cliff { label: line.spec.text.clone(), from, to, ratio });
+            }
+        }
+    }
+    largest
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::row::Percentiles;
@@ -382,6 +471,7 @@ mod tests {
             rows: rows.iter().map(Some).collect(),
             cpu: Vec::new(),
             turns: rows.iter().map(turn).collect(),
+            first_to_last: vec![Some(6.0); rows.len()],
         }
     }
 
@@ -437,6 +527,39 @@ mod tests {
         let (label, ratio) = &found.others[0];
         assert!(label == "slow" && (ratio.value - 3.0).abs() < 1e-9, "{found:?}");
         assert_eq!(fastest("{}", &[&lines[0]]), None, "of one there is none");
+    }
+
+    /// A cliff is one only beyond its interval, and it is that of one woken task, not of all.
+    #[test]
+    fn a_cliff_is_a_clear_growth_of_the_cost_of_one_woken_task() {
+        let loads = ["1", "8", "64"].map(str::to_owned);
+        let [first, second] = ["first", "second"].map(spec);
+        let noisy = |ns: f64| {
+            let figures = (1..=20).map(|round| ns * (1.0 + 0.4 * f64::from(round % 3)));
+            Row { figure: Estimate::of(&[ns]), ..Row::of_figures(figures) }
+        };
+        let steady = [90.0, 50.0, 50.0].map(row);
+        for (rows, expected) in [
+            ([80.0, 50.0, 50.0].map(row), None),
+            ([80.0, 50.0, 55.0].map(row), None),
+            ([80.0, 50.0, 150.0].map(row), Some(("8", "64", 3.0))),
+            ([20.0, 100.0, 150.0].map(row), Some(("1", "8", 5.0))),
+            ([row(80.0), row(50.0), noisy(50.0)], None),
+        ] {
+            let lines = [line(&first, &steady, 1.0), line(&second, &rows, 1.0)];
+            let found = waking("8", &loads, &lines.iter().collect::<Vec<_>>()).unwrap();
+            let cliff = found.cliff.as_ref().map(|Cliff { from, to, ratio, .. }| {
+                (&**from, &**to, (ratio.value * 10.0).round() / 10.0)
+            });
+            assert_eq!(cliff, expected, "{rows:?}");
+            assert!(found.cliff.is_none_or(|cliff| cliff.label == "second"));
+            let Woken { all_ns, each_ns, first_to_last_ns, .. } = &found.lines[0];
+            assert_eq!((*all_ns, *each_ns, *first_to_last_ns), (400.0, 50.0, Some(6.0)));
+        }
+        // Without the first choice there is no sentence.
+        let mut lines = [line(&first, &steady, 1.0), line(&second, &steady, 1.0)];
+        lines[0].rows[1] = None;
+        assert_eq!(waking("8", &loads, &lines.iter().collect::<Vec<_>>()), None);
     }
 
     #[test]

@@ -220,6 +220,11 @@ impl Manifest {
             if !names.insert(group.name.clone()) {
                 return Err(place("another group has this name".to_owned()));
             }
+            if let AnswerSpec::Waking(load) = &group.answer
+                && !group.loads.contains(load)
+            {
+                return Err(place(format!("answer: '{load}' is not one of the loads")));
+            }
             let mut lines = Vec::new();
             for LineSpec { text, case, .. } in &group.lines {
                 let cases = expand(case).map_err(place)?;

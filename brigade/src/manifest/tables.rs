@@ -213,6 +213,9 @@ pub enum AnswerSpec {
     /// How late others are under the last load: a sentence, with `{}` for the first choice, the load,
     /// and the time.
     Late(String),
+    /// What waking so many tasks at once takes, and from where on one of them takes longer. The loads
+    /// are numbers of tasks, and this is one of them.
+    Waking(String),
 }
 
 /// The cases whose differences explain why threads are faster on one CPU.

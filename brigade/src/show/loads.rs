@@ -2,7 +2,9 @@
 
 use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
 use super::quantity::{Unit, brief_ticks, duration, factor, shown, times};
-use crate::judge::loads::{Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Unfair};
+use crate::judge::loads::{
+    Cliff, Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Unfair, Waking, Woken,
+};
 use crate::judge::pinning::Pinning;
 use crate::judge::report::Group;
 use crate::judge::row::{Parts, Quantity, Row};
@@ -16,6 +18,10 @@ pub fn answers(answer: &LoadAnswer) -> Vec<String> {
         }
         LoadAnswer::Fastest(found) => vec![fastest(found)],
         LoadAnswer::Late(found) => vec![late(found)],
+        LoadAnswer::Waking(found) => {
+            let cliff = found.cliff.iter().map(cliff);
+            std::iter::once(waking(found)).chain(cliff).collect()
+        }
     }
 }
 
@@ -81,6 +87,28 @@ fn late(Late { text, load, lines }: &Late) -> String {
     text.replacen("{}", &by, 1) + &others + "."
 }
 
+/// How long it takes until the last of many tasks runs, with the first choice as the subject.
+fn waking(Waking { load, lines, .. }: &Waking) -> String {
+    let all = |woken: &Woken| brief_ticks(woken.all_ns, Quantity::Nanoseconds);
+    let mut lines = lines.iter();
+    let Some(first) = lines.next() else { return String::new() };
+    let mut text = format!("Waking {load} {} takes {}", first.label, all(first));
+    text += &format!(", {} each", brief_ticks(first.each_ns, Quantity::Nanoseconds));
+    if let Some(ns) = first.first_to_last_ns {
+        let after = brief_ticks(ns, Quantity::Nanoseconds);
+        text += &format!("; the last runs {after} after the first");
+    }
+    let others: Vec<String> =
+        lines.map(|line| format!("{load} {}: {}", line.label, all(line))).collect();
+    let others = if others.is_empty() { String::new() } else { format!(" {}.", others.join(", ")) };
+    format!("{text}.{others}")
+}
+
+/// Where one woken task begins to take longer.
+fn cliff(Cliff { label, from, to, ratio }: &Cliff) -> String {
+    format!("From {from} to {to} {label}, waking one takes {} as long.", times(ratio.value))
+}
+
 /// A label as the subject of a sentence, such as `a goroutine`.
 fn with_article(label: &str) -> String {
     let is_vowel = label.chars().next().is_some_and(|first| "aeiou".contains(first));
@@ -141,7 +169,7 @@ pub fn table(loads: &Loads) -> Table {
     let mut columns = vec![left(&heading)];
     for load in &loads.loads {
         columns.push(right(load));
-        columns.extend((!loads.tails && !has_cpu).then(|| right("×")));
+        columns.extend(has_factors(loads).then(|| right("×")));
     }
     columns.extend(has_turns.then(|| right(&loads.turn)));
     let mut table = Table::new(columns);
@@ -159,6 +187,14 @@ pub fn table(loads: &Loads) -> Table {
         table.push(cells);
     }
     table
+}
+
+/// The most loads with room for factors in a terminal.
+const MOST_WITH_FACTORS: usize = 4;
+
+/// Whether the table shows how many times as long as the shortest under its load each figure is.
+fn has_factors(loads: &Loads) -> bool {
+    !loads.tails && !has_cpu(loads) && loads.loads.len() <= MOST_WITH_FACTORS
 }
 
 /// Whether the table shows CPU time next to time.
@@ -186,10 +222,11 @@ fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
         return vec![figure.map_or(ABSENT.to_owned(), |time| with_cpu(time.value, cpu_ns))];
     }
     let unit = loads.units.get(at).copied().unwrap_or_default();
-    vec![
-        figure.map_or(ABSENT.to_owned(), |figure| shown(figure.value, unit)),
-        factor_of.map_or(String::new(), |ratio| factor(ratio.value)),
-    ]
+    let mut cells = vec![figure.map_or(ABSENT.to_owned(), |figure| shown(figure.value, unit))];
+    if has_factors(loads) {
+        cells.push(factor_of.map_or(String::new(), |ratio| factor(ratio.value)));
+    }
+    cells
 }
 
 /// What a reader calls a row of a group: its line in the table, or its case.
@@ -338,6 +375,48 @@ mod tests {
         let expected =
             "An async task that computes for 50 ms delays others by 50 ms, a thread by 2.1 ms.";
         assert_eq!(plain(&found), expected);
+    }
+
+    #[test]
+    fn waking_many_is_told_for_all_and_for_each_with_a_cliff_if_there_is_one() {
+        let woken = |label: &str, all_ns: f64| Woken {
+            label: label.to_owned(),
+            all_ns,
+            each_ns: all_ns / 1000.0,
+            first_to_last_ns: Some(all_ns - 1e5),
+        };
+        let ratio = Estimate { value: 3.4, interval: None, count: 9 };
+        let [from, to] = ["1,000", "10,000"].map(str::to_owned);
+        let cliff = Cliff { label: "tasks of tokio".to_owned(), from, to, ratio };
+        let found = Waking {
+            load: "1,000".to_owned(),
+            lines: vec![woken("threads", 4.1e6), woken("tasks of tokio", 2.1e5)],
+            cliff: Some(cliff),
+        };
+        let shown: Vec<String> =
+            answers(&LoadAnswer::Waking(found.clone())).iter().map(|text| plain(text)).collect();
+        let expected = [
+            "Waking 1,000 threads takes 4.1 ms, 4.1 µs each; the last runs 4 ms after the first. \
+             1,000 tasks of tokio: 210 µs.",
+            "From 1,000 to 10,000 tasks of tokio, waking one takes 3.4 times as long.",
+        ];
+        assert_eq!(shown, expected);
+        let smooth = Waking { cliff: None, ..found };
+        assert_eq!(answers(&LoadAnswer::Waking(smooth)).len(), 1);
+    }
+
+    /// Five columns of figures leave no room for factors.
+    #[test]
+    fn a_table_of_many_loads_has_figures_only() {
+        let figures: Vec<_> = (1..=5).map(|ns| Estimate::of(&[f64::from(ns)])).collect();
+        let line = LoadLine { label: "A".to_owned(), figures, ..LoadLine::default() };
+        let loads: Vec<String> = (1..=5).map(|load| load.to_string()).collect();
+        let of = |loads: &[String]| {
+            let loads =
+                Loads { loads: loads.to_vec(), lines: vec![line.clone()], ..Loads::default() };
+            table(&loads).headings.len()
+        };
+        assert_eq!((of(&loads[..4]), of(&loads)), (9, 6));
     }
 
     /// Lines stay in place, whatever their figures.
