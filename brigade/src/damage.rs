@@ -15,6 +15,7 @@ use crate::judge::report::{Report, RunData, RunProgress, report};
 use crate::judge::run::Run;
 use crate::manifest::Manifest;
 use crate::show;
+use crate::show::names::Names;
 use crate::show::screen::{Place, screen};
 use crate::store::results::{ENVIRONMENT, RECORDS, RUN, SavedRun};
 
@@ -155,11 +156,12 @@ fn damage_line(text: &str, line: Index, path: &[Index], what: &Damage) -> String
 /// Every format of a report.
 fn formats(report: &Report) -> Vec<(&'static str, String)> {
     let place = Place { folder: "results/run", ..Place::default() };
-    let pictures = report.groups.iter().flat_map(show::plot::group);
+    let pictures = report.groups.iter();
+    let pictures = pictures.flat_map(|group| show::plot::group(group, &Names::of(report, group)));
     vec![
         ("screen", screen(report, place)),
         ("low screen", screen(report, Place { height: Some(24), ..place })),
-        ("full", show::page::text(&show::report::page(report))),
+        ("full", show::page::text(&show::report::page(report, false))),
         ("markdown", show::formats::markdown(report)),
         ("csv", show::formats::csv(report).expect("CSV")),
         ("json", serde_json::to_string(report).expect("JSON")),

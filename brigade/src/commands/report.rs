@@ -32,7 +32,8 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     drop(run);
     if let Some(folder) = &flags.pictures {
         for group in &report.groups {
-            for picture in show::plot::group(group) {
+            let names = show::names::Names::of(&report, group);
+            for picture in show::plot::group(group, &names) {
                 // A group's name leads to no other folder.
                 let [name, title] =
                     [&group.name, &picture.title].map(|text| show::html::slug(text));
@@ -116,7 +117,7 @@ impl<'a> Reporter<'a> {
     /// Prints the screen of a report, or all its tables and notes.
     pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
         let text = if full {
-            let mut page = show::report::page(report);
+            let mut page = show::report::page(report, false);
             page.extend(show::report::repeat(&report.run));
             show::page::text(&page)
         } else {

@@ -207,6 +207,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// Whether its table, or where its time goes, explains the rows of the first screen.
+    pub fn explains(&self) -> bool {
+        self.parts || self.loads.is_some()
+    }
+
     /// The figures of the cases, without those of single measurements.
     pub fn cases(&self) -> impl Iterator<Item = &Row> {
         self.rows.chunk_by(|one, next| one.case == next.case).map(|rows| &rows[0])
@@ -522,8 +527,13 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
         let is_listed = |group: &GroupSpec| group.cases.contains(case);
         let at = manifest.groups.iter().position(is_recorded);
         let at = at.or_else(|| manifest.groups.iter().position(is_listed));
+        let names = at.map_or(&[][..], |at| &manifest.groups[at].names);
+        let name = names.iter().find(|name| name.case == *case);
         let rows = at.map_or(&mut others.rows, |at| &mut rows[at]);
-        rows.extend(of_case.iter().cloned());
+        rows.extend(of_case.iter().map(|row| Row {
+            label: name.map_or(&row.label, |name| &name.text).clone(),
+            ..row.clone()
+        }));
     }
     for rows in rows.iter_mut().chain([&mut others.rows]) {
         add_factors(rows);

@@ -17,7 +17,7 @@ use super::sample::{Figures, Measured, Sample};
 use super::statistics::{
     ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted,
 };
-use crate::manifest::without_flag;
+use crate::manifest::{flags_of, program_of, without_flag};
 use crate::store::results::Outcome;
 
 /// The unit of a figure.
@@ -260,6 +260,23 @@ impl Row {
     /// Its case without one of its flags, by the flag's name in records.
     pub fn case_without(&self, parameter: &str) -> String {
         without_flag(&self.case, parameter)
+    }
+
+    /// A row without figures of another case, whose tasks and operation are of the same kind.
+    pub fn with_case(&self, case: &str) -> Self {
+        Self {
+            case: case.to_owned(),
+            program: program_of(case).to_owned(),
+            kind: self.kind,
+            operation: self.operation.clone(),
+            unit: self.unit,
+            ..Self::default()
+        }
+    }
+
+    /// The flags of its case in their order, by their names in records, each with its value.
+    pub fn flags(&self) -> Vec<(String, String)> {
+        flags_of(&self.case)
     }
 
     /// The figure as a number; infinite without one.

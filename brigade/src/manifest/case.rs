@@ -180,6 +180,21 @@ pub(super) fn identity(
 }
 
 pub(super) fn parameters<'a>(words: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
+    named(words).into_iter().collect()
+}
+
+/// The program of a command line.
+pub fn program_of(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
+}
+
+/// The flags of a command line in their order, by their names in records, each with its value; as
+/// parameters have them.
+pub fn flags_of(line: &str) -> Vec<(String, String)> {
+    named(line.split_whitespace().skip(1))
+}
+
+fn named<'a>(words: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
     let named = |(name, value): (Option<&str>, Option<&str>)| {
         (name.unwrap_or("subcommand").replace('-', "_"), value.unwrap_or("true").to_owned())
     };
@@ -325,6 +340,9 @@ mod tests {
         let parameters = parsed("p creation --resident-mib 8 --self --via fork").parameters;
         let found: Vec<_> = parameters.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(found, expected);
+        let flags = flags_of("p creation --resident-mib 8 --self");
+        let flags: Vec<_> = flags.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(flags, [("subcommand", "creation"), ("resident_mib", "8"), ("self", "true")]);
     }
 
     #[test]

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use crate::bounds::{self, MOST_CASES};
 use crate::exit::UsageError;
 use crate::programs;
-pub use case::{Case, Placement, without_flag};
+pub use case::{Case, Placement, flags_of, program_of, without_flag};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use tables::{
-    AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, Part, PinningSpec, PredictionSpec,
-    ReadSharesSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
+    AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, NameSpec, Part, PinningSpec,
+    PredictionSpec, ReadSharesSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
 };
 use tables::{Form, Program};
 
@@ -136,6 +136,9 @@ pub struct Group {
     /// The measurement of how long a task waits for its turn.
     #[serde(default = "turn")]
     pub turn: String,
+    /// What readers call cases whose command line makes no good name.
+    #[serde(default)]
+    pub names: Vec<NameSpec>,
     /// The cases that explain why threads are faster on one CPU.
     pub pinning: Option<PinningSpec>,
     /// What a case costs next to another one, to whose operations it is added.
@@ -303,11 +306,13 @@ impl Manifest {
         let pinnings = self.groups.iter().filter_map(|group| group.pinning.as_ref());
         let additions = self.groups.iter().filter_map(|group| group.addition.as_ref());
         let additions = additions.flat_map(|spec| [&spec.case, &spec.to]);
+        let names = self.groups.iter().flat_map(|group| &group.names);
         (rows.chain(blocks().map(|block| &block.reference)).map(|case| ("screen", case)))
             .chain(sentences.map(|case| ("sentence", case)))
             .chain(of_groups.flat_map(SentenceSpec::cases).map(|case| ("sentences", case)))
             .chain(pinnings.flat_map(PinningSpec::cases).map(|case| ("pinning", case)))
             .chain(additions.map(|case| ("addition", case)))
+            .chain(names.map(|name| ("names", &name.case)))
             .chain(self.impact.values().flatten().map(|case| ("impact", case)))
             .chain(self.advice.values().flatten().map(|case| ("advice", case)))
     }

@@ -201,6 +201,16 @@ pub struct LineSpec {
     pub choice: bool,
 }
 
+/// What a reader calls a case that is in no table and not on the first screen.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameSpec {
+    /// Its name.
+    pub text: String,
+    /// The case.
+    pub case: String,
+}
+
 /// What the table of a group answers about its choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

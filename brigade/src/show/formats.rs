@@ -16,7 +16,7 @@ use crate::judge::row::{ProcessOutcome, Quantity};
 pub fn markdown(report: &Report) -> String {
     let run = &report.run;
     let heading = vec![Block::Heading(1, run.name.clone())];
-    blocks(&[heading, made(run), page(report)].concat())
+    blocks(&[heading, made(run), page(report, true)].concat())
 }
 
 /// Parts of a Markdown page, with a blank line between them.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::group::question;
 use super::machine::machine_and_day;
+use super::names::Names;
 use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
@@ -36,8 +37,9 @@ pub fn html(report: &Report) -> String {
         let [Block::Heading(_, heading), blocks @ ..] = section else { return None };
         Some((slug(heading), heading.clone(), elements(blocks)))
     };
+    let of_groups = report.groups.iter().map(|group| of_group(report, group));
     let (mut contents, mut main) = (String::new(), String::new());
-    for (id, heading, body) in report.groups.iter().map(of_group).chain(rest.filter_map(of_rest)) {
+    for (id, heading, body) in of_groups.chain(rest.filter_map(of_rest)) {
         let [id, heading] = [id, heading].map(|text| escape(&text));
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");
         // The heading may repeat the page's title.
@@ -72,13 +74,14 @@ pub fn html(report: &Report) -> String {
 }
 
 /// A group's place on the page, its question, and what answers it.
-fn of_group(group: &Group) -> (String, String, String) {
+fn of_group(report: &Report, group: &Group) -> (String, String, String) {
     let name = if group.name.is_empty() { "other" } else { &group.name };
+    let names = Names::of(report, group);
     let body = format!(
         "{}{}<details>\n<summary>Tables</summary>\n{}</details>\n",
         elements(&answered(group)),
-        figures(&plot::group(group)),
-        elements(&tables(group))
+        figures(&plot::group(group, &names)),
+        elements(&tables(group, Some(&names)))
     );
     (format!("group-{name}"), question(group).to_owned(), body)
 }

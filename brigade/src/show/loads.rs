@@ -1,5 +1,6 @@
 //! What a group's table answers, and the table: a line for each thing and a column for each load.
 
+use super::names::Names;
 use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
 use super::quantity::{Unit, brief_ticks, duration, factor, shown, times};
 use crate::judge::loads::{
@@ -229,19 +230,14 @@ fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
     cells
 }
 
-/// What a reader calls a row of a group: its line in the table, or its case.
-pub fn name_of<'a>(group: &'a Group, row: &'a Row) -> &'a str {
-    place_of(group, row).map_or(&row.label, |(line, _)| &line.label)
-}
-
-/// The same with its load, if the table has several.
-pub fn full_name_of(group: &Group, row: &Row) -> String {
-    let loads = group.loads.as_ref().map_or(&[][..], |loads| &loads.loads);
-    match place_of(group, row) {
-        Some((line, at)) if loads.len() > 1 => format!("{}, {}", line.label, loads[at]),
-        Some((line, _)) => line.label.clone(),
-        None => row.label.clone(),
-    }
+/// What a table calls a row: its line, with its load if there are several. `None` if it is in no line.
+pub fn name_in_table(group: &Group, row: &Row) -> Option<String> {
+    let loads = &group.loads.as_ref()?.loads;
+    let (line, at) = place_of(group, row)?;
+    Some(match loads.get(at) {
+        Some(load) if loads.len() > 1 => format!("{}, {load}", line.label),
+        _ => line.label.clone(),
+    })
 }
 
 /// The line of a row, and the number of its load.
@@ -254,15 +250,15 @@ fn place_of<'a>(group: &'a Group, row: &Row) -> Option<(&'a LoadLine, usize)> {
 
 /// Where the time of each case goes: shares that add up to the whole. The lines are those of the
 /// group's table.
-pub fn parts_table(group: &Group) -> Table {
-    let names = ["user", "kernel", "asleep", "waking", "queued", "other"].map(right);
-    let mut table = Table::new([left("where the time goes")].into_iter().chain(names));
+pub fn parts_table(group: &Group, names: &Names) -> Table {
+    let parts = ["user", "kernel", "asleep", "waking", "queued", "other"].map(right);
+    let mut table = Table::new([left("where the time goes")].into_iter().chain(parts));
     let mut rows: Vec<&Row> = group.cases().collect();
     rows.sort_by_key(|row| place_of(group, row).map(|(line, _)| line.letter));
     for row in rows {
         let Some(parts) = row.parts else { continue };
         let shares = percentages(times_of(&parts));
-        let mut cells = vec![name_of(group, row).to_owned()];
+        let mut cells = vec![names.name(row)];
         for (at, share) in shares.into_iter().enumerate() {
             // Without the kernel's counts all waiting is in the last.
             let is_known = parts.waiting_for.is_some() || ![2, 3, 4].contains(&at);

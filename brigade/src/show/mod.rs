@@ -9,6 +9,7 @@ pub mod json;
 pub mod limits;
 pub mod loads;
 pub mod machine;
+pub mod names;
 pub mod page;
 pub mod picture;
 pub mod plot;

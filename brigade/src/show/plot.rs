@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::loads::full_name_of;
+use super::names::Names;
 use super::quantity::{brief, brief_ticks, percent, shown};
 use super::report::{compared, estimated, memory_item};
 use super::scale::Scale;
@@ -63,19 +63,19 @@ pub fn screen(parts: &[Part]) -> Vec<Picture> {
 }
 
 /// The pictures of a group.
-pub fn group(group: &Group) -> Vec<Picture> {
+pub fn group(group: &Group, names: &Names) -> Vec<Picture> {
     let measured = group.cases().filter(|row| row.figure.is_some());
-    let named = measured.map(|row| Row { label: full_name_of(group, row), ..row.clone() });
+    let named = measured.map(|row| Row { label: names.name(row), ..row.clone() });
     let named: Vec<Row> = named.collect();
     let mut rows: Vec<&Row> = named.iter().collect();
     rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     let (sizes, times): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
-    let mut pictures = curves(&times, group.loads.as_ref());
+    let mut pictures = curves(&times, group.loads.as_ref(), names);
     let operations: BTreeSet<&str> = times.iter().map(|row| &*row.operation).collect();
     let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
     let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
-    pictures.extend(curves(&ratios.collect::<Vec<_>>(), None));
+    pictures.extend(curves(&ratios.collect::<Vec<_>>(), None, names));
     if times.len() > 1 && pictures.is_empty() {
         pictures.extend(dots(&format!("Time of one {what}"), "", &[("", times.clone())]));
     }
@@ -85,8 +85,8 @@ pub fn group(group: &Group) -> Vec<Picture> {
     let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
     pictures.extend(bars("Where the time goes", &TIME, times.collect()));
     let sizes = sizes.into_iter().filter_map(memory);
-    let names = MEMORY.map(|(class, item)| [class, memory_item(item)]);
-    pictures.extend(bars("Where the memory goes", &names, sizes.collect()));
+    let items = MEMORY.map(|(class, item)| [class, memory_item(item)]);
+    pictures.extend(bars("Where the memory goes", &items, sizes.collect()));
     pictures
 }
 
@@ -210,8 +210,8 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
 type Line<'a> = Vec<(f64, &'a Row)>;
 
 /// A curve for each number, such as the number of tasks, in which at least three cases differ.
-fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
-    let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
+fn curves(rows: &[&Row], table: Option<&Loads>, names: &Names) -> Vec<Picture> {
+    let parameters: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
     let picture = |name: &String| {
         let mut lines = BTreeMap::<String, Line>::new();
         for row in rows {
@@ -223,19 +223,20 @@ fn curves(rows: &[&Row], named: Option<&Loads>) -> Vec<Picture> {
         }
         let mut lines: Vec<Line> = lines.into_values().filter(|line| line.len() >= 3).collect();
         lines.iter_mut().for_each(|line| line.sort_by(|(one, _), (other, _)| one.total_cmp(other)));
-        curve(name, &lines, named)
+        curve(name, &lines, table, names)
     };
-    names.into_iter().filter_map(picture).collect()
+    parameters.into_iter().filter_map(picture).collect()
 }
 
 /// What a row compares, without this parameter.
-fn name_without(row: &Row, parameter: &str) -> String {
-    let own = row.case_without(parameter);
+fn name_without(row: &Row, parameter: &str, names: &Names) -> String {
+    let own = names.name_of_case(&row.case_without(parameter), row);
     let Some(other) = &row.other else { return own };
-    compared(row, other, [own, other.case_without(parameter)]).join(" / ")
+    let of_other = names.name_of_case(&other.case_without(parameter), row);
+    compared(row, other, [own, of_other]).join(" / ")
 }
 
-fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Picture> {
+fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) -> Option<Picture> {
     const TOP: f64 = 32.0;
     const HEIGHT: f64 = 300.0;
     const ROOM: f64 = 15.0;
@@ -276,10 +277,10 @@ fn curve(parameter: &str, lines: &[Line], named: Option<&Loads>) -> Option<Pictu
     let mut legend = Vec::new();
     for (index, (points, last)) in lines.iter().zip(ends).enumerate() {
         // Those of a table are the same in every run.
-        let mut of_tables = named.into_iter().flat_map(|loads| &loads.lines);
+        let mut of_tables = table.into_iter().flat_map(|loads| &loads.lines);
         let (letter, name) = match of_tables.find(|line| line.cases.contains(&last.case)) {
             Some(line) => (line.letter, line.label.clone()),
-            None => (char::from(b'A' + (index % 26) as u8), name_without(last, parameter)),
+            None => (char::from(b'A' + (index % 26) as u8), name_without(last, parameter, names)),
         };
         let places: Vec<(f64, f64)> =
             points.iter().map(|(number, row)| (across(*number), at(row))).collect();
@@ -328,6 +329,7 @@ fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
     use crate::judge::row::Other;
     use crate::judge::statistics::Estimate;
 
@@ -344,8 +346,15 @@ mod tests {
         }
     }
 
+    fn pictures_of(shown: Group) -> Vec<Picture> {
+        let mut report = fixtures::report();
+        report.screen.clear();
+        report.groups = vec![shown];
+        group(&report.groups[0], &Names::of(&report, &report.groups[0]))
+    }
+
     fn pictures(rows: Vec<Row>) -> Vec<Picture> {
-        group(&Group { rows, ..Group::default() })
+        pictures_of(Group { rows, ..Group::default() })
     }
 
     #[test]
@@ -376,7 +385,7 @@ mod tests {
             Row { case: case("a"), unit: Quantity::Ratio, other: Some(other), ..row }
         };
         let comparisons = ["", " --work 10", " --work 1000"].map(comparison).to_vec();
-        let [picture] = &group(&Group { comparisons, ..Group::default() })[..] else {
+        let [picture] = &pictures_of(Group { comparisons, ..Group::default() })[..] else {
             panic!("one")
         };
         assert_eq!(picture.legend[0].1, "A a / b");

@@ -172,6 +172,14 @@ pub fn factor_of(row: &Row, block: &Block) -> Option<String> {
     row.factor.map(|ratio| factor(ratio.value))
 }
 
+/// A row's factor to the cheapest of its group, which has 1; `None` without a figure.
+pub fn factor_in_group(row: &Row) -> Option<String> {
+    let ratio = row.factor?;
+    // The cheapest over itself.
+    let is_cheapest = ratio.value == 1.0 && ratio.interval.is_none_or(|ends| ends.low == ends.high);
+    Some(if is_cheapest { "1".to_owned() } else { factor(ratio.value) })
+}
+
 /// A ratio in a sentence, such as `2.5 times` or `the same`.
 pub fn times(ratio: f64) -> String {
     match beside_one(ratio).as_str() {

@@ -7,6 +7,7 @@ use harness::terminal;
 use super::group::{group_answers, percent_with_ends, question};
 use super::loads;
 use super::machine;
+use super::names::Names;
 use super::page::{ABSENT, Block, Table, joined, left, right};
 use super::quantity::{
     Unit, duration, estimate, factor_of, percent, range, three_digits, used_of_ended,
@@ -34,8 +35,9 @@ const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user
     %, because the kernel divides CPU time by clock ticks. idle/op, ipi/op: how often a CPU entered an \
     idle state, and interrupted another. cross: hops between two CPUs.";
 
-/// The page of a report.
-pub fn page(report: &Report) -> Vec<Block> {
+/// The page of a report. With `has_names` its tables contain what readers call cases next to their command
+/// lines, for which a terminal has no room.
+pub fn page(report: &Report, has_names: bool) -> Vec<Block> {
     let run = &report.run;
     let Verdict { word, text, .. } = verdict(run);
     let mut page = vec![
@@ -47,8 +49,10 @@ pub fn page(report: &Report) -> Vec<Block> {
     page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
     page.extend(report.screen.iter().flat_map(part));
     for group in &report.groups {
+        let names = Names::of(report, group);
         page.push(Block::Heading(2, question(group).to_owned()));
-        page.extend([answered(group), tables(group)].concat());
+        page.extend(answered(group));
+        page.extend(tables(group, has_names.then_some(&names)));
     }
     page.extend(below(report));
     page
@@ -123,24 +127,32 @@ pub fn answered(group: &Group) -> Vec<Block> {
     answers.chain(loads).chain(group.note.clone().map(Block::Paragraph)).collect()
 }
 
-/// A group's tables.
-pub fn tables(group: &Group) -> Vec<Block> {
+/// A group's tables. With names, a case's table contains them next to its command line, and the others
+/// contain them instead.
+pub fn tables(group: &Group, names: Option<&Names>) -> Vec<Block> {
     let tables = [
-        times(group),
-        comparisons(group),
+        times(group, names),
+        comparisons(group, names),
         savings(group),
         predictions(group),
         differences(group),
-        parts(group),
-        memory(group),
+        parts(group, names),
+        memory(group, names),
     ];
     tables.into_iter().filter(|table| !table.rows.is_empty()).map(Block::Table).collect()
 }
 
+/// What a table calls the case of a row.
+fn named(row: &Row, names: Option<&Names>) -> String {
+    names.map_or_else(|| row.case.clone(), |names| names.name(row))
+}
+
 /// The figures of a group's cases; more percentiles if the group asks for them.
-fn times(group: &Group) -> Table {
+fn times(group: &Group, names: Option<&Names>) -> Table {
     let counts_calls = group.rows.iter().any(|row| row.system_calls.is_some());
-    let mut columns = Vec::from(["case", "op", "median [95 %]"].map(left));
+    let mut columns = vec![left("case")];
+    columns.extend(names.map(|_| left("name")));
+    columns.extend(["op", "median [95 %]"].map(left));
     if group.tails {
         columns.extend(["p50", "p90", "p99", "p99.9"].map(right));
     } else {
@@ -154,13 +166,17 @@ fn times(group: &Group) -> Table {
     let mut table = Table::new(columns);
     let mut before = "";
     for row in &group.rows {
-        let name = if row.case == before { String::new() } else { row.label.clone() };
+        let is_first = row.case != before;
+        let case = if is_first { row.case.clone() } else { String::new() };
+        let name = names.map(|names| if is_first { names.name(row) } else { String::new() });
         let operation =
             if row.measurement == "iteration" { &row.operation } else { &row.measurement };
         let unit = Unit::of(row.figure.map_or(0.0, |figure| figure.value), Quantity::Nanoseconds);
         let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
         let Percentiles { p50, p90, p99, p999 } = row.percentiles;
-        let mut cells = vec![name, operation.clone(), estimated(row)];
+        let mut cells = vec![case];
+        cells.extend(name);
+        cells.extend([operation.clone(), estimated(row)]);
         if group.tails {
             cells.extend([p50, p90, p99, p999].map(time));
         } else {
@@ -194,12 +210,15 @@ pub fn estimated(row: &Row) -> String {
 }
 
 /// A group's comparisons: one case over another, or minus it.
-pub fn comparisons(group: &Group) -> Table {
+pub fn comparisons(group: &Group, names: Option<&Names>) -> Table {
     let mut table = Table::new([left("ratios and differences"), left("[95 %]"), right("n")]);
     for row in &group.comparisons {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
-        let labels = [row.label.clone(), other.label.clone()];
+        let labels = match names {
+            Some(names) => [names.name(row), names.name_of_case(&other.case, row)],
+            None => [row.label.clone(), other.label.clone()],
+        };
         let name = compared(row, other, labels).join(&format!(" {sign} "));
         let n = row.figure.map_or(0, |figure| figure.count).to_string();
         table.push(vec![name, estimated(row), n]);
@@ -298,13 +317,13 @@ fn differences(group: &Group) -> Table {
 
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
-fn parts(group: &Group) -> Table {
+fn parts(group: &Group, names: Option<&Names>) -> Table {
     let figures = [
         "elapsed", "user", "kernel", "error", "waiting", "asleep", "waking", "queued", "overlap",
         "cross", "idle/op", "ipi/op",
     ];
-    let names = [left("where the time goes"), left("")].into_iter();
-    let mut table = Table::new(names.chain(figures.map(right)));
+    let first = [left("where the time goes"), left("")].into_iter();
+    let mut table = Table::new(first.chain(figures.map(right)));
     for row in group.cases().filter(|_| !group.tails) {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
         let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
@@ -321,7 +340,7 @@ fn parts(group: &Group) -> Table {
         let share = |part: Option<f64>, show: fn(f64) -> String| part.map_or(ABSENT.into(), show);
         let why = parts.waiting_for;
         table.push(vec![
-            row.label.clone(),
+            named(row, names),
             unit.symbol.to_owned(),
             time(parts.elapsed_ns),
             user,
@@ -341,12 +360,12 @@ fn parts(group: &Group) -> Table {
 }
 
 /// The memory of a task, part by part.
-fn memory(group: &Group) -> Table {
+fn memory(group: &Group, names: Option<&Names>) -> Table {
     let mut table =
         Table::new([left("memory of one task"), left("part"), left("bytes [95 %]"), right("n")]);
     for row in &group.rows {
         for (index, part) in row.memory.iter().enumerate() {
-            let name = if index == 0 { row.label.clone() } else { String::new() };
+            let name = if index == 0 { named(row, names) } else { String::new() };
             let bytes = &part.bytes_per_task;
             let shown = estimate(bytes, Quantity::Bytes);
             let item = memory_item(part.name).to_owned();
@@ -382,19 +401,19 @@ fn notes(report: &Report) -> Vec<String> {
         let failed: Vec<String> = failed.map(|(count, words)| format!("{count} {words}")).collect();
         if !failed.is_empty() {
             let error = row.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
-            notes.push(format!("{}: {}{error}", row.label, failed.join(", ")));
+            notes.push(format!("{}: {}{error}", row.case, failed.join(", ")));
             let lines = row.stderr.iter().map(|text| text.replace('\n', " | ").replace('\t', " "));
-            notes.extend(lines.map(|lines| format!("{}: it printed: {lines}", row.label)));
+            notes.extend(lines.map(|lines| format!("{}: it printed: {lines}", row.case)));
         }
         let disturbed = row.count(Disturbed);
         if disturbed > 0 {
             let why = "were stopped by a signal or throttled by a CPU quota, and are not used";
-            notes.push(format!("{}: {disturbed} of {} {why}", row.label, row.ended()));
+            notes.push(format!("{}: {disturbed} of {} {why}", row.case, row.ended()));
         }
         let changed = row.count(Changed);
         if changed > 0 {
             let why = "inherited something else than the run, and are not used";
-            notes.push(format!("{}: {changed} of {} {why}", row.label, row.ended()));
+            notes.push(format!("{}: {changed} of {} {why}", row.case, row.ended()));
         }
     }
     let skipped = report.run.skipped.iter();

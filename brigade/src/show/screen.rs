@@ -9,8 +9,9 @@ use harness::terminal;
 use super::group::{answer, group_answers, question};
 use super::loads;
 use super::machine;
+use super::names::Names;
 use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding};
-use super::quantity::{brief_ticks, factor, factor_of, figure, range, used_of_ended};
+use super::quantity::{brief_ticks, factor_in_group, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, again, next_run, no_answer, verdict};
 use crate::judge::report::{Group, NextRun, OTHER_MANIFEST, Part, Report, RunProgress, RunSummary};
@@ -98,11 +99,12 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
         }
     }
     // A group with a table, or with rows of the first screen that it explains, shows these.
-    let explains = matches!(&report.groups[..], [only] if only.parts || only.loads.is_some());
+    let explains = matches!(&report.groups[..], [only] if only.explains());
     if explains || report.screen.is_empty() {
         let used = (text.clone() + &answers.concat() + &end).lines().count();
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
-        text.extend(report.groups.iter().map(|group| of_group(group, room, is_running)));
+        let of_group = |group| of_group(group, &Names::of(report, group), room, is_running);
+        text.extend(report.groups.iter().map(of_group));
     } else {
         text += &parts(report, is_low, is_running);
     }
@@ -275,10 +277,10 @@ fn of_part(part: &Part) -> String {
 }
 
 /// A group's question, its cases or its table as far as there is room, and its note.
-fn of_group(group: &Group, room: usize, is_running: bool) -> String {
+fn of_group(group: &Group, names: &Names, room: usize, is_running: bool) -> String {
     match &group.loads {
         Some(loads) if !group.parts => of_table(group, &loads::table(loads).text(), room),
-        _ => of_cases(group, room, is_running),
+        _ => of_cases(group, names, room, is_running),
     }
 }
 
@@ -301,17 +303,16 @@ fn of_table(group: &Group, table: &str, room: usize) -> String {
 
 /// A group's question, its cases as far as there is room, where their time goes if that answers it, and
 /// its note. The cheapest case comes first once the run has ended; until then rows keep their places.
-fn of_cases(group: &Group, room: usize, is_running: bool) -> String {
-    let labelled = |row: &Row| Row { label: loads::name_of(group, row).to_owned(), ..row.clone() };
+fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool) -> String {
+    let labelled = |row: &Row| Row { label: names.name(row), ..row.clone() };
     let labelled: Vec<Row> = group.cases().map(labelled).collect();
     let mut rows: Vec<&Row> = labelled.iter().collect();
     if !is_running {
         rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
     }
-    let cheapest = rows.iter().map(|row| row.value()).fold(f64::INFINITY, f64::min);
     let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
     let question = lines(question(group));
-    let table = if group.parts { loads::parts_table(group).text() } else { String::new() };
+    let table = if group.parts { loads::parts_table(group, names).text() } else { String::new() };
     let used = question.lines().count() + note.lines().count() + 4;
     // Next to other groups there is room for rows only.
     let has_room = used + rows.len() + table.lines().count() <= room;
@@ -321,11 +322,8 @@ fn of_cases(group: &Group, room: usize, is_running: bool) -> String {
     let axis = axis(&rows);
     let heads = column_heads() + &heading("", axis.as_ref(), &rows);
     let mut text = format!("\n{question}{heads}");
-    let shown_row = |row: &&Row| {
-        let is_cheapest = row.figure.is_some_and(|figure| figure.value <= cheapest);
-        let by = row.factor.map_or(String::new(), |ratio| factor(ratio.value));
-        line(row, if is_cheapest { "1" } else { &by }, axis.as_ref())
-    };
+    let shown_row =
+        |row: &&Row| line(row, &factor_in_group(row).unwrap_or_default(), axis.as_ref());
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
     let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
     let all = rows.len();
@@ -499,7 +497,7 @@ mod tests {
             let text = screen(&report, PLACE);
             assert!(text.contains(&format!("\n{word}: ")) && text.contains("18 %"), "{text}");
             assert!(text.contains(" 1 of 12 processes\n"), "{text}");
-            let full = super::super::page::text(&super::super::report::page(&report));
+            let full = super::super::page::text(&super::super::report::page(&report, false));
             assert!(full.contains(&format!("{word}: ")) && full.contains(" 1 of 12\n"), "{full}");
         }
     }
@@ -537,7 +535,7 @@ mod tests {
         let text = screen(report, PLACE);
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
         assert!(text.lines().count() <= MOST_LINES, "{}: {text}", text.lines().count());
-        let full = super::super::page::text(&super::super::report::page(report));
+        let full = super::super::page::text(&super::super::report::page(report, false));
         for text in [&text, &full] {
             let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '.'));
             let is_bad = |word: &&str| {
@@ -685,9 +683,10 @@ mod tests {
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
-        let group = of_group(&report.groups[0], 9, false);
+        let names = Names::of(&report, &report.groups[0]);
+        let group = of_group(&report.groups[0], &names, 8, false);
         let lines: Vec<&str> = group.lines().collect();
-        assert!(lines.iter().any(|line| line.starts_with("  tasks")), "{group}");
+        assert!(lines.iter().any(|line| line.starts_with("  async task ")), "{group}");
         assert!(group.contains("and 2 more"), "{group}");
     }
 }
