@@ -6,7 +6,10 @@ use harness::TaskKind;
 use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
-use super::svg::{END, START, class_of, cut, disc, file, group, line, mark, placed, text};
+use super::svg::{
+    END, FACTORS, MEDIAN, RANGE, START, class_of, cut, disc, explained, file, group, line, mark,
+    placed, text,
+};
 use super::verdict::verdict;
 use crate::judge::report::{Part, Report};
 use crate::judge::row::{Quantity, Row};
@@ -46,15 +49,14 @@ pub fn picture(report: &Report) -> Option<String> {
     let finding = finding(&parts).filter(|_| report.run.state.is_fit);
     let title = finding.unwrap_or_else(|| TITLE.to_owned());
     let machine = format!("{}, {}", machine_and_day(&report.run), verdict(&report.run).word);
-    let legend =
-        "dot: median, stroke: 80 % of processes, logarithmic · × relative to the row marked 1";
+    let legend = format!("{}, logarithmic · {FACTORS}", explained(&[MEDIAN, RANGE]));
     let words =
-        [(48.0, "title", title.as_str()), (74.0, "", &machine), (SIZE[1] - 14.0, "axis", legend)];
+        [(48.0, "title", title.as_str()), (74.0, "", &machine), (SIZE[1] - 14.0, "axis", &legend)];
     let words = words.map(|(y, class, words)| {
         text(MARGIN / SIZE[0], y, START, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
     });
     let body: String = words.into_iter().chain(columns).collect();
-    Some(file([&title, legend], SIZE, &group("", "poster", &body)))
+    Some(file([&title, &legend], SIZE, &group("", "poster", &body)))
 }
 
 fn rows(part: &Part) -> impl Iterator<Item = &Row> {

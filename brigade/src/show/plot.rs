@@ -5,23 +5,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::names::Names;
-use super::quantity::{brief, brief_ticks, percent, shown};
+use super::quantity::{Unit, brief, brief_ticks, factor_in_group, factor_of, percent, shown};
 use super::report::{compared, estimated, memory_item};
 use super::scale::Scale;
 use super::svg::{
-    END, MARKS, MIDDLE, Mark, Picture, START, class_of, cut, disc, group as element, line,
-    rectangle, text,
+    CHARACTER, END, INTERVAL, MARKS, MEDIAN, MIDDLE, Mark, PROCESS, Picture, RANGE, START,
+    class_of, cut, disc, group as group_of, line, of_case, rectangle, text,
 };
 use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
 use crate::judge::row::{MemoryItem, Quantity, Row};
 
-/// The height of a label above a mark, of a mark, and of the space below it, in pixels.
-const LABEL: f64 = 17.0;
+/// The baseline of a title, and the distance between lines below it, in pixels.
+const TITLE: f64 = 14.0;
+const LINE: f64 = 17.0;
+/// The distance between the lines of a name, the height of a mark, and of the space below it.
+const NAME: f64 = 14.0;
 const LANE: f64 = 12.0;
 const GAP: f64 = 8.0;
-/// The space for a label next to a figure, in the narrowest picture.
-const NAME: f64 = 280.0;
+/// The most rows of a picture in a group, so that it fits on a printed page.
+const MOST_ROWS: usize = 18;
+/// The most lines of a name.
+const MOST_LINES: usize = 4;
+/// Where figures end if factors follow, as a share of the width.
+const FIGURES: f64 = 0.87;
+/// The space for a name next to a figure, and next to a figure and a factor, in the narrowest picture.
+const NEXT_TO_FIGURE: f64 = 265.0;
+const NEXT_TO_BOTH: f64 = 225.0;
 
 /// The parts of bars, with their classes.
 const TIME: [[&str; 2]; 6] = [
@@ -39,25 +49,60 @@ const MEMORY: [(&str, MemoryItem); 4] = [
     ("h4", MemoryItem::Slab),
 ];
 
-/// The value of a row and the ends of its interval.
-fn extent(row: &Row) -> impl Iterator<Item = f64> + use<> {
-    let ends = row.figure.and_then(|figure| figure.interval);
-    let ends = [ends.map(|ends| ends.low), ends.map(|ends| ends.high)];
-    ends.into_iter().chain([row.figure.map(|figure| figure.value)]).flatten()
+/// What is above a mark.
+struct Label<'a> {
+    name: &'a str,
+    figure: String,
+    /// A factor; `None` in a picture without factors.
+    factor: Option<&'a str>,
 }
 
-/// The line above a mark: a label and a figure.
-fn label(row: &Row, y: f64, value: f64) -> String {
-    let y = y + LABEL - 4.0;
-    text(0.0, y, START, "name", &cut(&row.label, NAME))
-        + &text(1.0, y, END, "figure", &shown(value, row.unit))
+impl Label<'_> {
+    /// Its elements from `y` down, and where they end.
+    fn elements(&self, y: f64) -> (String, f64) {
+        let pixels = if self.factor.is_some() { NEXT_TO_BOTH } else { NEXT_TO_FIGURE };
+        let baseline = y + NAME - 1.0;
+        let end = if self.factor.is_some() { FIGURES } else { 1.0 };
+        let mut elements = text(end, baseline, END, "figure", &self.figure);
+        if let Some(factor) = self.factor.filter(|factor| !factor.is_empty()) {
+            elements += &text(1.0, baseline, END, "", factor);
+        }
+        let mut lines = textwrap::wrap(self.name, (pixels / CHARACTER) as usize);
+        if lines.len() > MOST_LINES {
+            lines.truncate(MOST_LINES);
+            let last = lines[MOST_LINES - 1].to_string() + "…";
+            lines[MOST_LINES - 1] = cut(&last, pixels).into();
+        }
+        let mut below = baseline;
+        for line in &lines {
+            elements += &text(0.0, below, START, "name", line);
+            below += NAME;
+        }
+        (elements, y + NAME * lines.len().max(1) as f64 + 3.0)
+    }
+}
+
+/// Rows with factors to one of them.
+struct Dots<'a> {
+    /// What the rows have in common; may be empty.
+    name: &'a str,
+    /// The rows with their factors.
+    rows: Vec<(&'a Row, String)>,
 }
 
 /// The parts of the first screen, each as dots.
 pub fn screen(parts: &[Part]) -> Vec<Picture> {
     let picture = |part: &Part| {
-        let blocks = part.blocks.iter().map(|block| (&*block.name, block.rows.iter().collect()));
-        dots(&part.heading, &part.of, &blocks.collect::<Vec<_>>())
+        let blocks = part.blocks.iter().map(|block| Dots {
+            name: &block.name,
+            rows: block
+                .rows
+                .iter()
+                .map(|row| (row, factor_of(row, block).unwrap_or_default()))
+                .collect(),
+        });
+        let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
+        dots(&part.heading, &part.of, &blocks.collect::<Vec<_>>(), &scale_of(&rows)?)
     };
     parts.iter().filter_map(picture).collect()
 }
@@ -72,73 +117,180 @@ pub fn group(group: &Group, names: &Names) -> Vec<Picture> {
     let (sizes, times): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
     let mut pictures = curves(&times, group.loads.as_ref(), names);
-    let operations: BTreeSet<&str> = times.iter().map(|row| &*row.operation).collect();
-    let what = if operations.len() == 1 { times[0].operation.as_str() } else { "operation" };
     let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
     pictures.extend(curves(&ratios.collect::<Vec<_>>(), None, names));
     if times.len() > 1 && pictures.is_empty() {
-        pictures.extend(dots(&format!("Time of one {what}"), "", &[("", times.clone())]));
+        pictures.extend(dots_of_group(&format!("Time of one {}", operation(&times)), &times));
     }
     if sizes.len() > 1 {
-        pictures.extend(dots("Memory of one task", "", &[("", sizes.clone())]));
+        pictures.extend(dots_of_group("Memory of one task", &sizes));
     }
     let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
-    pictures.extend(bars("Where the time goes", &TIME, times.collect()));
+    pictures.extend(bars_of_group("Where the time goes", &TIME, &times.collect::<Vec<_>>()));
     let sizes = sizes.into_iter().filter_map(memory);
     let items = MEMORY.map(|(class, item)| [class, memory_item(item)]);
-    pictures.extend(bars("Where the memory goes", &items, sizes.collect()));
+    pictures.extend(bars_of_group("Where the memory goes", &items, &sizes.collect::<Vec<_>>()));
     pictures
 }
 
-/// Rows on a logarithmic axis, in named blocks: all processes, the median and its interval.
-fn dots(title: &str, what: &str, blocks: &[(&str, Vec<&Row>)]) -> Option<Picture> {
-    let rows = || blocks.iter().flat_map(|(_, rows)| rows.iter().copied());
-    let unit = rows().next()?.unit;
-    let values = rows().flat_map(|row| row.values().into_iter().chain(extent(row)));
-    let scale = Scale::of(unit, values)?;
-    let top = if what.is_empty() { 40.0 } else { 58.0 };
-    let (mut marks, mut y) = (String::new(), top);
-    for (name, rows) in blocks {
-        if !name.is_empty() {
-            marks += &text(0.0, y + 18.0, START, "axis", name);
-            y += 20.0;
+/// Rows as dots on one axis, with factors to the cheapest of their group.
+fn dots_of_group(title: &str, rows: &[&Row]) -> Vec<Picture> {
+    let Some(scale) = scale_of(rows) else { return Vec::new() };
+    let picture = |(title, rows): (String, &[&Row])| {
+        let rows = rows.iter().map(|row| (*row, factor_in_group(row).unwrap_or_default()));
+        dots(&title, "", &[Dots { name: "", rows: rows.collect() }], &scale)
+    };
+    parted(title, rows).into_iter().filter_map(picture).collect()
+}
+
+/// Bars with one axis; none of a single one.
+fn bars_of_group(title: &str, names: &[[&'static str; 2]], all: &[Bar]) -> Vec<Picture> {
+    if all.len() < 2 {
+        return Vec::new();
+    }
+    let longest = all.iter().map(|(_, total, sizes)| sizes.iter().sum::<f64>() / total);
+    let longest = longest.fold(1.0, f64::max);
+    let parts = parted(title, all).into_iter();
+    parts.map(|(title, part)| bars(&title, names, part, longest)).collect()
+}
+
+/// Parts of about the same length that fit into a picture, each with its title.
+fn parted<'a, T>(title: &str, all: &'a [T]) -> Vec<(String, &'a [T])> {
+    let parts = all.len().div_ceil(MOST_ROWS).max(1);
+    let length = all.len().div_ceil(parts).max(1);
+    let title_of = |index: usize| match parts {
+        1 => title.to_owned(),
+        parts => format!("{title} ({} of {parts})", index + 1),
+    };
+    all.chunks(length).enumerate().map(|(index, part)| (title_of(index), part)).collect()
+}
+
+/// Between what most processes of a row lie, or its figure.
+fn range_of(row: &Row) -> [f64; 2] {
+    row.range.map_or([row.value(); 2], |range| [range.low, range.high])
+}
+
+/// The axis on which all processes of these rows lie.
+fn scale_of(rows: &[&Row]) -> Option<Scale> {
+    let values = rows.iter().flat_map(|row| {
+        let own = row.figure.map(|_| range_of(row)).into_iter().flatten();
+        row.values().into_iter().chain(own)
+    });
+    Scale::of(rows.first()?.unit, values)
+}
+
+/// What one operation of these rows is, if it is the same.
+fn operation<'a>(rows: &[&'a Row]) -> &'a str {
+    let operations: BTreeSet<&str> = rows.iter().map(|row| &*row.operation).collect();
+    match operations.first() {
+        Some(only) if operations.len() == 1 && !only.is_empty() => only,
+        _ => "operation",
+    }
+}
+
+/// What a figure is.
+fn quantity_of(unit: Quantity) -> &'static str {
+    match unit {
+        Quantity::Nanoseconds => "time",
+        Quantity::Bytes => "memory",
+        Quantity::Ratio => "ratio",
+    }
+}
+
+/// The units of the ticks on an axis, such as `ns to ms`.
+fn units(scale: &Scale, unit: Quantity) -> String {
+    let symbol = |tick: &f64| match Unit::of(*tick, unit).symbol {
+        "" => "×",
+        symbol => symbol,
+    };
+    match scale.ticks() {
+        [] => symbol(&scale.ends()[0]).to_owned(),
+        [first, .., last] if symbol(first) != symbol(last) => {
+            format!("{} to {}", symbol(first), symbol(last))
         }
-        for row in rows {
+        [first, ..] => symbol(first).to_owned(),
+    }
+}
+
+/// A tick's text.
+fn tick(value: f64, unit: Quantity) -> String {
+    match unit {
+        Quantity::Ratio => format!("{}×", brief(value)),
+        _ => brief_ticks(value, unit),
+    }
+}
+
+/// Where a text begins so that it stays within the picture.
+fn anchor(at: f64) -> &'static str {
+    match at {
+        0.0..0.05 => START,
+        0.05..0.95 => MIDDLE,
+        _ => END,
+    }
+}
+
+/// The lines above a plot's marks: its title, what it shows, and its axis.
+fn heads(title: &str, what: &str, axis: &str) -> (String, f64) {
+    let mut body = text(0.0, TITLE, START, "head", title);
+    let mut y = TITLE;
+    for words in [what, axis].into_iter().filter(|words| !words.is_empty()) {
+        y += LINE;
+        body += &text(0.0, y, START, "axis", words);
+    }
+    (body, y)
+}
+
+/// Rows on a logarithmic axis, in named blocks: all processes, the median, and where most are.
+fn dots(title: &str, what: &str, blocks: &[Dots], scale: &Scale) -> Option<Picture> {
+    let rows = || blocks.iter().flat_map(|block| block.rows.iter().map(|(row, _)| *row));
+    let unit = rows().next()?.unit;
+    let units = units(scale, unit);
+    let axis = format!("{}, {units}, logarithmic", quantity_of(unit));
+    let (mut body, heads) = heads(title, what, &axis);
+    body += &text(FIGURES, heads, END, "axis", "median");
+    body += &text(1.0, heads, END, "axis", "×");
+    let top = heads + LINE + 6.0;
+    let (mut marks, mut y) = (String::new(), top);
+    for block in blocks {
+        if !block.name.is_empty() {
+            marks += &text(0.0, y + 18.0, START, "axis", block.name);
+            y += 22.0;
+        }
+        for (row, factor) in &block.rows {
             let Some(figure) = row.figure else { continue };
-            let middle = y + LABEL + LANE / 2.0;
+            let figure_shown = shown(figure.value, unit);
+            let label = Label { name: &row.label, figure: figure_shown, factor: Some(factor) };
+            let (mut elements, below) = label.elements(y);
+            let middle = below + LANE / 2.0;
             let at = |value: f64| (scale.share(value), middle);
-            let mut elements =
-                label(row, y, figure.value) + &line((0.0, middle), (1.0, middle), "track");
+            elements += &line((0.0, middle), (1.0, middle), "track");
             let places = row.values().into_iter().map(|value| (scale.share(value) * 500.0) as u64);
             for place in places.collect::<BTreeSet<u64>>() {
                 elements += &disc((place as f64 / 500.0, middle), 3.0, "process", "");
             }
-            if let Some(ends) = figure.interval {
-                elements += &line(at(ends.low), at(ends.high), "ends");
+            if row.range.is_some() {
+                let [low, high] = range_of(row).map(at);
+                elements += &line(low, high, "ends");
             }
             let words = format!("{}: {}", row.case, estimated(row));
             elements += &disc(at(figure.value), 4.5, "mark", &words);
-            marks += &element(&row.label, &format!("row {}", class_of(row)), &elements);
-            y += LABEL + LANE + GAP;
+            marks += &of_case(row, &format!("row {}", class_of(row)), &elements);
+            y = below + LANE + GAP;
         }
     }
-    let mut body = text(0.0, 14.0, START, "head", title);
-    body += &text(0.0, 32.0, START, "axis", what);
-    for tick in scale.ticks() {
-        let at = scale.share(*tick);
-        let anchor = match at {
-            0.0..0.05 => START,
-            0.05..0.95 => MIDDLE,
-            _ => END,
-        };
+    for value in scale.ticks() {
+        let at = scale.share(*value);
         body += &line((at, top), (at, y), "grid");
-        body += &text(at, top - 6.0, anchor, "axis", &brief_ticks(*tick, unit));
+        body += &text(at, top - 6.0, anchor(at), "axis", &tick(*value, unit));
     }
     let has = |mark: &&Mark| rows().any(|row| row.kind == Some(mark.kind));
     let legend = MARKS.iter().filter(has).map(|mark| (mark.class, mark.name.to_owned()));
+    let title = if what.is_empty() { title.to_owned() } else { format!("{title}: {what}") };
     Some(Picture {
-        title: format!("{title} {what}"),
-        description: "Logarithmic. Pale dots are processes; a dot is their median, a stroke its 95 % interval.".to_owned(),
+        title,
+        unit: units,
+        signs: vec![MEDIAN, RANGE, PROCESS],
+        description: String::new(),
         legend: legend.collect(),
         height: y,
         body: body + &marks,
@@ -170,13 +322,16 @@ fn memory(row: &Row) -> Option<Bar<'_>> {
     (sum > 0.0).then(|| (row, total, sizes.map(|size| size * total / sum).to_vec()))
 }
 
-/// The parts of each row as shares of its whole.
-fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Picture> {
-    let longest = bars.iter().map(|(_, total, sizes)| sizes.iter().sum::<f64>() / total);
-    let longest = longest.fold(1.0, f64::max);
-    let (mut body, mut y) = (text(0.0, 14.0, START, "head", title), 20.0);
-    for (row, total, sizes) in &bars {
-        let (mut elements, mut from) = (label(row, y, *total), 0.0);
+/// The parts of each row as shares of its whole, on an axis as long as the longest.
+fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) -> Picture {
+    let (mut body, heads) = heads(title, "", "share of the whole, %");
+    body += &text(1.0, heads, END, "axis", "whole");
+    let top = heads + LINE + 6.0;
+    let (mut marks, mut y) = (String::new(), top);
+    for (row, total, sizes) in bars {
+        let label = Label { name: &row.label, figure: shown(*total, row.unit), factor: None };
+        let (mut elements, below) = label.elements(y);
+        let mut from = 0.0;
         for ([class, name], size) in names.iter().zip(sizes) {
             let to = from + size / total / longest;
             // The kernel's ticks allow no more than two digits.
@@ -184,46 +339,69 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: Vec<Bar>) -> Option<Pict
                 Quantity::Nanoseconds => brief_ticks(*size, row.unit),
                 _ => shown(*size, row.unit),
             };
-            let words = format!("{name}: {amount}, {}", percent(size / total));
-            elements += &rectangle([from, to], y + LABEL, LANE, &format!("part {class}"), &words);
+            let words = format!("{}: {name}: {amount}, {}", row.case, percent(size / total));
+            elements += &rectangle([from, to], below, LANE, &format!("part {class}"), &words);
             from = to;
         }
         let end = 1.0 / longest;
-        elements += &line((end, y + LABEL - 2.0), (end, y + LABEL + LANE + 2.0), "total");
-        body += &element(&row.label, "row", &elements);
-        y += LABEL + LANE + GAP;
+        elements += &line((end, below - 2.0), (end, below + LANE + 2.0), "total");
+        marks += &of_case(row, "row", &elements);
+        y = below + LANE + GAP;
+    }
+    for share in shares_on_axis(longest) {
+        let at = share / longest;
+        body += &line((at, top), (at, y), "grid");
+        body += &text(at, top - 6.0, anchor(at), "axis", &percent(share));
     }
     let is_used = |at: &usize| bars.iter().any(|(.., sizes)| sizes[*at] > 0.0);
     let legend = (0..names.len()).filter(is_used).map(|at| (names[at][0], names[at][1].to_owned()));
     let more =
         if longest > 1.0 { " A bar beyond its line ran on several CPUs at once." } else { "" };
-    (bars.len() > 1).then(|| Picture {
+    Picture {
         title: title.to_owned(),
-        description: format!("Shares of the whole, which is printed.{more}"),
+        unit: "%".to_owned(),
+        signs: Vec::new(),
+        description: format!("Bars show shares; the number is the whole.{more}"),
         legend: legend.collect(),
         height: y,
-        body,
-    })
+        body: body + &marks,
+    }
+}
+
+/// Round shares from 0 to the longest bar's, at most four steps.
+fn shares_on_axis(longest: f64) -> impl Iterator<Item = f64> {
+    let step = if longest < 2.0 { 0.5 } else { (longest / 4.0).ceil() };
+    (0..=4).map(move |index| f64::from(index) * step).filter(move |share| *share <= longest)
 }
 
 /// The figures of cases that differ in one number only, in its order.
 type Line<'a> = Vec<(f64, &'a Row)>;
 
-/// A curve for each number, such as the number of tasks, in which at least three cases differ.
+/// A curve for each number, such as the number of tasks, of which at least three are measured.
 fn curves(rows: &[&Row], table: Option<&Loads>, names: &Names) -> Vec<Picture> {
     let parameters: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
-    let picture = |name: &String| {
+    let picture = |parameter: &String| {
         let mut lines = BTreeMap::<String, Line>::new();
         for row in rows {
-            let number = row.parameters.get(name).and_then(Value::as_f64);
-            let number = number.or((name == "work").then_some(0.0));
-            let others = row.parameters.iter().filter(|(other, _)| *other != name);
-            let others = format!("{} {:?}", row.program, others.collect::<Vec<_>>());
-            lines.entry(others).or_default().extend(number.map(|number| (number, *row)));
+            let number = row.parameters.get(parameter).and_then(Value::as_f64);
+            let number = number.or((parameter == "work").then_some(0.0));
+            let others = row.parameters.iter().filter(|(other, _)| *other != parameter);
+            let others = others.collect::<Vec<_>>();
+            let other = row.other.as_ref();
+            let other = other.map(|other| (other.case_without(parameter), &other.measurement));
+            let key = format!("{} {} {others:?} {other:?}", row.program, row.measurement);
+            lines.entry(key).or_default().extend(number.map(|number| (number, *row)));
         }
-        let mut lines: Vec<Line> = lines.into_values().filter(|line| line.len() >= 3).collect();
-        lines.iter_mut().for_each(|line| line.sort_by(|(one, _), (other, _)| one.total_cmp(other)));
-        curve(name, &lines, table, names)
+        let mut lines: Vec<Line> = lines.into_values().collect();
+        for line in &mut lines {
+            line.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        }
+        lines.retain(|line| {
+            let mut numbers: Vec<f64> = line.iter().map(|(number, _)| *number).collect();
+            numbers.dedup();
+            numbers.len() >= 3
+        });
+        curve(parameter, &lines, table, names)
     };
     parameters.into_iter().filter_map(picture).collect()
 }
@@ -236,46 +414,76 @@ fn name_without(row: &Row, parameter: &str, names: &Names) -> String {
     compared(row, other, [own, of_other]).join(" / ")
 }
 
+/// What the numbers of a parameter are, in the title and on the axis of a curve.
+fn numbers_of(parameter: &str) -> [String; 2] {
+    let what = match parameter {
+        "greedy_for" => ["µs of computing", "computing, µs"],
+        "resident_mib" => ["MiB of resident memory", "resident memory, MiB"],
+        "working_set" => ["bytes of working set", "working set, bytes"],
+        "work" => ["work", "units of work"],
+        count => {
+            let count = count.replace('_', " ");
+            return [count.clone(), count];
+        }
+    };
+    what.map(str::to_owned)
+}
+
 fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) -> Option<Picture> {
-    const TOP: f64 = 32.0;
     const HEIGHT: f64 = 300.0;
     const ROOM: f64 = 15.0;
     let points = || lines.iter().flatten();
     let unit = points().next()?.1.unit;
+    let is_ratio = unit == Quantity::Ratio;
     let numbers = Scale::of(Quantity::Ratio, points().map(|(number, _)| *number))?;
-    let times = Scale::of(unit, points().flat_map(|(_, row)| extent(row)))?;
-    // A logarithmic axis has no 0: it is left of the axis.
+    let ends = |row: &Row| {
+        let interval = row.figure.and_then(|figure| figure.interval);
+        let ends = if is_ratio { interval } else { row.range };
+        ends.map(|ends| [ends.low, ends.high])
+    };
+    let all = points().flat_map(|(_, row)| {
+        let figure = row.figure.map(|figure| figure.value);
+        figure.into_iter().chain(ends(row).into_iter().flatten())
+    });
+    let times = Scale::of(unit, all)?;
+    // A logarithmic axis has no 0: what has none of the number is left of the axis.
     let first = if points().any(|(number, _)| *number == 0.0) { 0.26 } else { 0.13 };
     let across = |number: f64| match number {
         0.0 => 0.13,
         _ => first + (0.93 - first) * numbers.share(number),
     };
-    let down = |ns: f64| TOP + (1.0 - times.share(ns)) * HEIGHT;
-    let bottom = TOP + HEIGHT;
-    let what = match parameter {
-        "greedy_for" => "computing, in µs".to_owned(),
-        "resident_mib" => "resident memory, in MiB".to_owned(),
-        "working_set" => "working set, in bytes".to_owned(),
-        count => count.replace('_', " "),
+    let [what, on_axis] = numbers_of(parameter);
+    let units = units(&times, unit);
+    let of_one = if is_ratio {
+        "ratio of times".to_owned()
+    } else {
+        let rows: Vec<&Row> = points().map(|(_, row)| *row).collect();
+        format!("time of one {}", operation(&rows))
     };
-    let figure = if unit == Quantity::Ratio { "Ratio of times" } else { "Time of one operation" };
+    let figure = if is_ratio { "Ratio of times" } else { "Time of one operation" };
     let title = format!("{figure} by {what}");
-    let mut body = text(0.0, 14.0, START, "head", &title);
-    for ns in times.ticks() {
-        body += &line((0.0, down(*ns)), (0.94, down(*ns)), "grid");
-        body += &text(0.0, down(*ns) - 3.0, START, "axis", &brief_ticks(*ns, unit));
+    let (mut body, heads) = heads(&title, "", &format!("{of_one}, {units}, logarithmic"));
+    let top = heads + 14.0;
+    let bottom = top + HEIGHT;
+    let down = |value: f64| top + (1.0 - times.share(value)) * HEIGHT;
+    for value in times.ticks() {
+        body += &line((0.0, down(*value)), (0.94, down(*value)), "grid");
+        body += &text(0.0, down(*value) - 3.0, START, "axis", &tick(*value, unit));
     }
     let step = numbers.ticks().len().div_ceil(5);
-    let zero = (first > 0.13).then_some(&0.0);
-    for number in zero.into_iter().chain(numbers.ticks().iter().step_by(step)) {
-        body += &line((across(*number), TOP), (across(*number), bottom), "grid");
-        body += &text(across(*number), bottom + 15.0, MIDDLE, "axis", &brief(*number));
+    let numbered = numbers.ticks().iter().step_by(step).map(|value| (*value, brief(*value)));
+    let none = (first > 0.13).then(|| (0.0, "none".to_owned()));
+    for (number, words) in none.into_iter().chain(numbered) {
+        body += &line((across(number), top), (across(number), bottom), "grid");
+        body += &text(across(number), bottom + 15.0, MIDDLE, "axis", &words);
     }
-    let ends: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
+    let below = bottom + 15.0 + LINE;
+    body += &text(0.53, below, MIDDLE, "axis", &format!("{on_axis}, logarithmic"));
+    let lasts: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
     let at = |row: &Row| row.figure.map_or(bottom, |figure| down(figure.value));
-    let letters = apart(&ends.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [TOP, bottom]);
+    let letters = apart(&lasts.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [top, bottom]);
     let mut legend = Vec::new();
-    for (index, (points, last)) in lines.iter().zip(ends).enumerate() {
+    for (index, (points, last)) in lines.iter().zip(lasts).enumerate() {
         // Those of a table are the same in every run.
         let mut of_tables = table.into_iter().flat_map(|loads| &loads.lines);
         let (letter, name) = match of_tables.find(|line| line.cases.contains(&last.case)) {
@@ -284,25 +492,31 @@ fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) 
         };
         let places: Vec<(f64, f64)> =
             points.iter().map(|(number, row)| (across(*number), at(row))).collect();
-        let mut elements: String =
-            places.array_windows().map(|[one, next]| line(*one, *next, "curve")).collect();
+        let mut elements = String::new();
+        for ([one, next], (number, _)) in places.array_windows().zip(points) {
+            elements += &line(*one, *next, if *number == 0.0 { "curve gap" } else { "curve" });
+        }
         for ((number, row), (x, y)) in points.iter().zip(&places) {
-            if let Some(ends) = row.figure.and_then(|figure| figure.interval) {
-                elements += &line((*x, down(ends.low)), (*x, down(ends.high)), "cover");
+            if let Some([low, high]) = ends(row) {
+                let class = if is_ratio { "cover" } else { "ends" };
+                elements += &line((*x, down(low)), (*x, down(high)), class);
             }
-            let words = format!("{name}: {} at {}", estimated(row), brief(*number));
+            let words = format!("{name}: {} at {}: {}", estimated(row), brief(*number), row.case);
             elements += &disc((*x, *y), 3.0, "mark", &words);
         }
         elements += &line(places[places.len() - 1], (0.95, letters[index]), "leader");
         elements += &text(0.96, letters[index] + 4.0, START, "label", &letter.to_string());
-        body += &element(&last.label, &format!("row {}", class_of(last)), &elements);
+        body += &group_of(&name, &format!("row {}", class_of(last)), &elements);
         legend.push((class_of(last), format!("{letter} {name}")));
     }
+    legend.sort_by(|(_, one), (_, other)| one.cmp(other));
     Some(Picture {
         title,
-        description: "Both axes are logarithmic; pale strokes are 95 % intervals.".to_owned(),
+        unit: units,
+        signs: vec![MEDIAN, if is_ratio { INTERVAL } else { RANGE }],
+        description: String::new(),
         legend,
-        height: bottom + 20.0,
+        height: below + 5.0,
         body,
     })
 }
@@ -368,7 +582,7 @@ mod tests {
             panic!("one")
         };
         assert_eq!(curve.body.matches("class=\"curve\"").count(), 2);
-        let at = |tasks: &str| curve.body.find(&format!(" at {tasks}<")).unwrap();
+        let at = |tasks: &str| curve.body.find(&format!(" at {tasks}: ")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", curve.body);
         assert_eq!(pictures(vec![row("a", 1, 10.0)]), []);
     }
@@ -389,6 +603,7 @@ mod tests {
             panic!("one")
         };
         assert_eq!(picture.legend[0].1, "A a / b");
+        assert!(picture.body.contains(">none<") && !picture.body.contains(">0<"), "{picture:?}");
         let places = ["cx=\"13%\"", "cx=\"26%\"", "cx=\"93%\""].map(|at| picture.body.find(at));
         assert!(places.is_sorted() && places[0].is_some(), "{picture:?}");
     }
@@ -397,9 +612,59 @@ mod tests {
     fn a_bar_is_as_long_as_its_parts() {
         let row = row("a", 1, 10.0);
         let bar = |user| (&row, 10.0, vec![user, 2.0, 1.0, 0.0, 0.0, 0.0]);
-        let picture = bars("", &TIME, vec![bar(7.0), bar(17.0)]).unwrap();
+        let [picture] = &bars_of_group("", &TIME, &[bar(7.0), bar(17.0)])[..] else {
+            panic!("one")
+        };
         let ends: Vec<&str> = picture.body.split("class=\"total\" x1=\"").skip(1).collect();
         assert!(ends.iter().all(|end| end.starts_with("50%")), "{picture:?}");
         assert_eq!((picture.body.matches("<rect").count(), picture.legend.len()), (12, 3));
+        assert_eq!(picture.body.matches("%</text>").count(), 4, "%, 0, 100 and 200 %");
+        assert_eq!(shares_on_axis(1.2).collect::<Vec<_>>(), [0.0, 0.5, 1.0]);
+        assert_eq!(shares_on_axis(7.9).last(), Some(6.0));
+    }
+
+    /// A ratio of one phase is not a point of another's curve, nor are two sizes of a third.
+    #[test]
+    fn a_curve_is_of_one_measurement_at_three_numbers() {
+        let comparison = |tasks: u64, measurement: &str| {
+            let other = Other { label: "b".to_owned(), case: "b".to_owned(), measurement: None };
+            let other = Some(Other { measurement: Some(measurement.to_owned()), ..other });
+            let measurement = measurement.to_owned();
+            Row { unit: Quantity::Ratio, other, measurement, ..row("a", tasks, 2.0) }
+        };
+        let of = |all: &[(u64, &str)]| {
+            let comparisons = all.iter().map(|(tasks, name)| comparison(*tasks, name)).collect();
+            pictures_of(Group { comparisons, ..Group::default() }).len()
+        };
+        assert_eq!(of(&[(20, "whole"), (1000, "whole"), (1000, "create")]), 0);
+        assert_eq!(of(&[(20, "whole"), (1000, "whole"), (1000, "whole")]), 0);
+        assert_eq!(of(&[(20, "whole"), (1000, "whole"), (5, "whole")]), 1);
+    }
+
+    #[test]
+    fn a_long_name_gets_lines_and_every_row_has_its_factor() {
+        let name =
+            "a task with a name of so many words that it needs more than two lines next to it";
+        let rows = vec![row(name, 1, 10.0), row("b", 1, 20.0)];
+        let [picture] = &pictures(rows)[..] else { panic!("one") };
+        assert_eq!(picture.body.matches("class=\"name\"").count(), 4, "{picture:?}");
+        assert!(!picture.body.contains('…'), "{picture:?}");
+        assert!(picture.body.contains(">×</text>") && picture.unit == "ns", "{picture:?}");
+        let other = row("b", 1, 20.0);
+        let blocks = [Dots { name: "", rows: vec![(&other, "1".to_owned())] }];
+        let picture = dots("", "", &blocks, &scale_of(&[&other]).unwrap()).unwrap();
+        assert!(picture.body.contains(">1</text>"), "{picture:?}");
+    }
+
+    #[test]
+    fn many_rows_are_in_several_pictures_with_one_axis() {
+        let names: Vec<String> = (0..40).map(|index| format!("task {index}")).collect();
+        let rows = names.iter().zip(1..).map(|(name, at)| row(name, 1, f64::from(at) * 100.0));
+        let pictures = pictures(rows.collect());
+        let counts: Vec<usize> =
+            pictures.iter().map(|picture| picture.body.matches("class=\"mark\"").count()).collect();
+        assert_eq!(counts, [14, 14, 12]);
+        assert!(pictures[1].title.ends_with("(2 of 3)"), "{}", pictures[1].title);
+        assert!(pictures.iter().all(|picture| picture.unit == pictures[0].unit));
     }
 }

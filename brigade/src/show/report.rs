@@ -10,7 +10,8 @@ use super::machine;
 use super::names::Names;
 use super::page::{ABSENT, Block, Table, joined, left, right};
 use super::quantity::{
-    Unit, duration, estimate, factor_of, percent, range, three_digits, used_of_ended,
+    Unit, duration, estimate, factor_in_group, factor_of, figure, percent, range, three_digits,
+    used_of_ended,
 };
 use super::screen::answers;
 use super::verdict::{Verdict, next_run, verdict};
@@ -121,10 +122,32 @@ pub fn failures(report: &Report, folder: &str) -> Vec<String> {
 }
 
 /// What answers a group's question.
-pub fn answered(group: &Group) -> Vec<Block> {
+fn answered(group: &Group) -> Vec<Block> {
     let answers = group_answers(group).into_iter().map(Block::Paragraph);
     let loads = group.loads.as_ref().map(|loads| Block::Table(loads::table(loads)));
     answers.chain(loads).chain(group.note.clone().map(Block::Paragraph)).collect()
+}
+
+/// A group's cases, the cheapest first, each with the columns of the first screen.
+pub fn overview(group: &Group, names: &Names) -> Table {
+    let mut table =
+        Table::new([left("case"), right("median"), right("8 in 10 within"), right("×")]);
+    let mut rows: Vec<&Row> = group.cases().collect();
+    rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
+    for row in rows {
+        let factor = factor_in_group(row).unwrap_or_default();
+        table.push(vec![names.name(row), figure(row), within(row), factor]);
+    }
+    table
+}
+
+/// Between what 8 in 10 processes of a row lie, or how many are used if others are not.
+pub fn within(row: &Row) -> String {
+    let range = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
+    match used_of_ended(row) {
+        Some(count) => format!("{range} ({count} processes)"),
+        None => range,
+    }
 }
 
 /// A group's tables. With names, a case's table contains them next to its command line, and the others

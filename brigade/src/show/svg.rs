@@ -3,14 +3,14 @@
 
 use harness::{TaskKind, terminal};
 
-use super::page::{NO_BREAK_SPACE, pasteable};
+use super::page::{NO_BREAK_SPACE, joined, pasteable};
 use crate::judge::row::Row;
 
 /// The style of pictures, on a page and in a file.
 pub const STYLE: &str = include_str!("assets/plot.css");
 
 /// The estimated width of a character, in pixels.
-const CHARACTER: f64 = 6.6;
+pub const CHARACTER: f64 = 6.6;
 
 /// How a kind of tasks looks in a picture.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +56,42 @@ pub fn class_of(row: &Row) -> &'static str {
     mark(row.kind).class
 }
 
+/// What shows processes in a picture: the same in plots and on the poster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sign {
+    /// The class that draws it in a legend.
+    pub class: &'static str,
+    /// What a reader sees.
+    pub name: &'static str,
+    /// What it shows.
+    pub meaning: &'static str,
+}
+
+pub const MEDIAN: Sign = Sign { class: "s-dot", name: "dot", meaning: "median" };
+pub const RANGE: Sign = Sign { class: "s-stroke", name: "stroke", meaning: "8 in 10 processes" };
+pub const PROCESS: Sign = Sign { class: "s-pale", name: "pale dot", meaning: "a process" };
+pub const INTERVAL: Sign =
+    Sign { class: "s-cover", name: "pale stroke", meaning: "95 % interval of a ratio" };
+
+/// The signs in words.
+pub fn explained(signs: &[Sign]) -> String {
+    let words = signs.iter().map(|sign| format!("{}: {}", sign.name, sign.meaning));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// How to read factors.
+pub const FACTORS: &str = "× is relative to the row marked 1";
+
 /// A picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
     /// What it shows, in a few words.
     pub title: String,
-    /// How to read it, in a sentence or two.
+    /// The units on its axis, such as `ns to ms`.
+    pub unit: String,
+    /// The signs in it.
+    pub signs: Vec<Sign>,
+    /// What else a reader must know; may be empty.
     pub description: String,
     /// Coloured classes, each with its meaning.
     pub legend: Vec<(&'static str, String)>,
@@ -72,18 +102,26 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture as an HTML figure.
+    /// Its title with the units on its axis.
+    fn title_with_unit(&self) -> String {
+        format!("{}, in {}", self.title, self.unit)
+    }
+
+    /// The picture as an HTML figure; the page has a legend of all signs.
     pub fn figure(&self) -> String {
         let sign = |(class, words): &(&str, String)| {
             format!("<li class=\"{class}\">{}</li>", escape(words))
         };
         let signs: String = self.legend.iter().map(sign).collect();
+        let caption = match self.description.as_str() {
+            "" => String::new(),
+            description => format!("<figcaption>{}</figcaption>\n", escape(description)),
+        };
+        let title = escape(&self.title_with_unit());
         format!(
-            "<figure><figcaption>{}</figcaption>\n<svg class=\"plot\" role=\"img\" \
-             aria-label=\"{}\" width=\"100%\" height=\"{}\">{}</svg>\n\
+            "<figure>{caption}<svg class=\"plot\" role=\"img\" aria-label=\"{title}\" \
+             width=\"100%\" height=\"{}\"><title>{title}</title>{}</svg>\n\
              <ul class=\"legend\">{signs}</ul></figure>\n",
-            escape(&self.description),
-            escape(&self.title),
             number(self.height),
             self.body
         )
@@ -92,13 +130,19 @@ impl Picture {
     /// The picture as a file with its legend: so narrow that a small screen does not scale it.
     pub fn file(&self) -> String {
         let (mut body, mut height, width) = (self.body.clone(), self.height + 8.0, 400.0);
+        let signs = explained(&self.signs);
+        if !signs.is_empty() {
+            height += 16.0;
+            body += &text(0.0, height, START, "axis", &signs);
+        }
         for (class, words) in &self.legend {
             height += 16.0;
             let words = text(0.0, height, START, "label", &cut(words, width));
             body += &group("", class, &words);
         }
         let body = placed(&body, [4.0; 2], [width - 8.0, height + 4.0]);
-        file([&self.title, &self.description], [width, height + 12.0], &body)
+        let description = joined([&signs, &self.description]);
+        file([&self.title_with_unit(), &description], [width, height + 12.0], &body)
     }
 }
 
@@ -172,7 +216,14 @@ pub fn disc(at: (f64, f64), radius: f64, class: &str, title: &str) -> String {
     format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\">{title}</circle>")
 }
 
-/// Elements of one case; the page finds them by its name.
+/// Elements of a case with this name; the page finds them by both. Their tooltip is its command line.
+pub fn of_case(row: &Row, class: &str, elements: &str) -> String {
+    let [case, name] = [&row.case, &row.label].map(|text| escape(text));
+    let title = titled(&row.case);
+    format!("<g class=\"{class}\" data-case=\"{case}\" data-name=\"{name}\">{title}{elements}</g>")
+}
+
+/// Elements of a row.
 pub fn group(case: &str, class: &str, elements: &str) -> String {
     format!("<g class=\"{class}\" data-case=\"{}\">{elements}</g>", escape(case))
 }
@@ -203,6 +254,8 @@ mod tests {
         let hostile = "\"><script>alert('x')</script>&\u{1b}[31m\u{202e}";
         let picture = Picture {
             title: hostile.to_owned(),
+            unit: hostile.to_owned(),
+            signs: vec![MEDIAN, INTERVAL],
             description: hostile.to_owned(),
             legend: vec![("k", hostile.to_owned())],
             height: f64::NAN,

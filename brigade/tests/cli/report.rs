@@ -186,6 +186,58 @@ fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
     }
 }
 
+/// The text of all elements in a page that begin so.
+fn texts_of<'a>(page: &'a str, begin: &'a str) -> impl Iterator<Item = &'a str> {
+    page.split(begin).skip(1).map(|rest| {
+        let rest = rest.split_once('>').expect("a tag").1;
+        rest.split('<').next().expect("a text")
+    })
+}
+
+/// HTML without its tags.
+fn without_tags(html: &str) -> String {
+    html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
+}
+
+#[test]
+fn the_page_of_every_recorded_run_answers_first_and_names_cases_as_people_do() {
+    for run in repository::recorded_runs() {
+        let name = run.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
+        let page = report_of(&name, "html");
+        let body = page.split("<body>").nth(1).expect("a body");
+        let body = body.split("<script").next().expect("a body");
+        let place = |begin: &str| body.find(begin).unwrap_or_else(|| panic!("{name}: {begin}"));
+        assert!(place("<strong class=") < place("<table"), "{name}: the verdict is first");
+        assert!(place("<table") < place("<svg"), "{name}: tables come before plots");
+        for section in body.split("<h2 ").skip(1) {
+            let below = section.split_once("</h2>").expect("a heading").1;
+            let below = below.split("</section>").next().expect("a section");
+            assert!(!without_tags(below).trim().is_empty(), "{name}: nothing is below {section}");
+        }
+        assert!(!body.contains("<div class=\"pictures\">\n</div>"), "{name}");
+        for table in body.split("<table").skip(1) {
+            let table = table.split("</table>").next().expect("a table");
+            assert!(table.contains("<caption"), "{name}: {table}");
+            let heads = table.matches("<th ").count();
+            assert_eq!(table.matches(" scope=\"").count(), heads, "{name}: {table}");
+        }
+        for svg in body.split("<svg").skip(1) {
+            let title = texts_of(svg, "<title").next().expect("a title");
+            let unit = title.rsplit(", in ").next().expect("a unit");
+            let units = ["ns", "µs", "ms", "s", "B", "KiB", "MiB", "×", "%"];
+            assert!(unit.split(" to ").all(|unit| units.contains(&unit)), "{name}: {title}");
+        }
+        for label in texts_of(body, "<text class=\"name\"").chain(texts_of(body, "<li class=\"k-"))
+        {
+            assert!(!label.contains("--") && !label.contains('…'), "{name}: {label}");
+        }
+        for words in texts_of(body, "<text class=\"axis\"") {
+            let is_zero = words.split(['\u{a0}', ' ', '×']).next() == Some("0");
+            assert!(!is_zero || words.ends_with('%'), "{name}: {words}");
+        }
+    }
+}
+
 /// The output of a program, for a test that is skipped without it.
 fn printed(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("it can be run");

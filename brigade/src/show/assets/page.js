@@ -10,8 +10,9 @@
   filter.closest(".tools").hidden = false;
   filter.addEventListener("input", () => {
     const wanted = filter.value.trim().toLowerCase();
-    const has = (name) => name.toLowerCase().includes(wanted);
-    for (const of of cases) of.classList.toggle("away", !has(of.dataset.case));
+    const has = (name) => (name ?? "").toLowerCase().includes(wanted);
+    const isWanted = ({ dataset }) => has(dataset.case) || has(dataset.name);
+    for (const of of cases) of.classList.toggle("away", !isWanted(of));
     for (const section of all("section")) {
       section.hidden = wanted !== "" && !section.querySelector("[data-case]:not(.away)");
       const link = all("nav a").find((a) => a.hash === `#${section.querySelector("h2").id}`);
@@ -19,13 +20,15 @@
     }
   });
 
-  // The case under the pointer, wherever it is.
-  let lit = "";
+  // The case under the pointer, wherever it is. Some tables have names instead of command lines.
+  let lit = null;
   document.addEventListener("pointerover", (event) => {
-    const name = event.target.closest("[data-case]")?.dataset.case ?? "";
-    if (name === lit) return;
-    lit = name;
-    for (const of of cases) of.classList.toggle("lit", name !== "" && of.dataset.case === name);
+    const pointed = event.target.closest("[data-case]");
+    if (pointed === lit) return;
+    lit = pointed;
+    const isSame = ({ dataset }) => [dataset.case, dataset.name].includes(lit.dataset.case)
+      || dataset.case === lit.dataset.name;
+    for (const of of cases) of.classList.toggle("lit", lit !== null && isSame(of));
   });
 
   document.documentElement.dataset.ready = "yes";
