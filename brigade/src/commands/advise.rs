@@ -97,14 +97,17 @@ impl Entry {
             None if self.is_hidden => Some(String::new()),
             None => files.line(&path).filter(|line| line.contains(&self.only)),
         };
-        let mut now = match (&self.file, &self.fact) {
-            (Some(file), _) => in_files(files, file).into_iter().find_map(read)?,
-            (None, fact) => facts.get(fact.as_ref()?)?.to_owned(),
+        let mut now = match &self.file {
+            Some(file) => in_files(files, file).into_iter().find_map(read)?,
+            None => facts.get(self.fact.as_ref()?)?.to_owned(),
         };
         let Self { file, advised, change, .. } = &self;
         let cases = quoted(cases.iter().map(String::as_str));
-        let (mut restore, mut test) = (None, format!("brigade run {cases}"));
-        if let (Some(file), None) = (file, change) {
+        let mut test = format!("brigade run {cases}");
+        let mut restore = None;
+        if let Some(file) = file
+            && change.is_none()
+        {
             // The selected one of several choices.
             now = chosen(&now).unwrap_or(now);
             let write = |value: &str| format!("echo {value} | tee /{file}");
@@ -113,12 +116,14 @@ impl Entry {
                 format!("brigade compare --wrap {} --wrap {} {cases}", wrap(&now), wrap(advised));
             restore = Some(write(&now));
         }
-        let applies = now != *advised && self.needs.iter().all(is_met);
-        applies.then(|| Setting {
+        if now == *advised || !self.needs.iter().all(is_met) {
+            return None;
+        }
+        Some(Setting {
             name: self.name,
             file: self.file,
             fact: self.fact,
-            now: (!self.is_hidden).then_some(now),
+            now: if self.is_hidden { None } else { Some(now) },
             advised: self.advised,
             change: self.change,
             does: self.does,

@@ -5,7 +5,7 @@ use harness::record::{Record, Switches};
 use harness::terminal;
 
 use crate::commands::output;
-use crate::commands::session::Session;
+use crate::commands::session::{Built, Session};
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
 use crate::manifest::{Case, Manifest, Placement};
@@ -26,7 +26,7 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
         names => manifest.chosen(names)?,
     };
     let mut session = Session::begin(manifest)?;
-    let (cases, binaries, lacking) = session.build(cases)?;
+    let Built { cases, binaries, skipped: lacking } = session.build(cases)?;
 
     let print = |case: &str, text: String| {
         output::print(&(terminal::line(&format!("{case}: {text}")) + "\n"))
@@ -34,19 +34,29 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
     for Skipped { case, reason } in &lacking {
         print(case, format!("skipped {reason}"))?;
     }
-    let (mut passed, mut failed, mut skipped) = (0, 0, lacking.len());
+    let mut passed = 0;
+    let mut failed = 0;
+    let mut skipped = lacking.len();
     for case in cases {
-        let (outcome, reason) = examine(case, &binaries[&case.program], &mut session.signals);
+        let Finding { outcome, reason } =
+            examine(case, &binaries[&case.program], &mut session.signals);
         if session.signals.stops() > 0 {
             break;
         }
-        let (count, text) = match outcome {
-            Outcome::Measured => (&mut passed, "ok".to_owned()),
-            Outcome::Refused => (&mut skipped, format!("skipped {reason}")),
-            Outcome::Failed | Outcome::TimedOut => (&mut failed, format!("FAILED {reason}")),
-        };
-        *count += 1;
-        print(&case.name, text)?;
+        match outcome {
+            Outcome::Measured => {
+                passed += 1;
+                print(&case.name, "ok".to_owned())?;
+            }
+            Outcome::Refused => {
+                skipped += 1;
+                print(&case.name, format!("skipped {reason}"))?;
+            }
+            Outcome::Failed | Outcome::TimedOut => {
+                failed += 1;
+                print(&case.name, format!("FAILED {reason}"))?;
+            }
+        }
     }
     if passed > 0 && !counts_switches() {
         output::print("this kernel does not count switches: no claim about them was checked\n")?;
@@ -61,9 +71,15 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
     })
 }
 
-/// Runs a case at its check size and verifies the record. Returns the outcome, and the reason
-/// unless it passed.
-fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome, String) {
+/// What the check of a case found.
+struct Finding {
+    outcome: Outcome,
+    /// Why it did not pass; empty if it did.
+    reason: String,
+}
+
+/// Runs a case at its check size and verifies the record.
+fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> Finding {
     // The case's own time limit would end the check early on a slow machine.
     let replaced = [&case.check[..], &["--max-time".to_owned()]].concat();
     let mut brief = case.clone();
@@ -72,11 +88,13 @@ fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> (Outcome,
     let Invocation { outcome, record, error, .. } =
         invoke(&Job::once(case, binary, &case.check), signals);
     let is_guest = binary.program.form == Form::Laps;
-    let measured = record.filter(|_| outcome == Outcome::Measured);
-    match measured.map(|record| verify(case, is_guest, &record)) {
-        Some(Err(reason)) => (Outcome::Failed, reason),
-        _ => (outcome, error.unwrap_or_default()),
+    if outcome == Outcome::Measured
+        && let Some(record) = record
+        && let Err(reason) = verify(case, is_guest, &record)
+    {
+        return Finding { outcome: Outcome::Failed, reason };
     }
+    Finding { outcome, reason: error.unwrap_or_default() }
 }
 
 /// Verifies that a consistent record matches the requested size.
@@ -95,7 +113,8 @@ fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
     }
     // A lap of N tasks has N operations, or one more for each ring, or a batch of them; a sweep
     // creates some at a time. Messages of a channel are counted whatever the number of tasks.
-    let (operations, tasks) = (principal.operations, record.tasks);
+    let operations = principal.operations;
+    let tasks = record.tasks;
     let is_multiple = [tasks, tasks + rings].into_iter().any(|lap| operations.is_multiple_of(lap));
     if !is_multiple && !tasks.is_multiple_of(operations) && principal.operation != "message" {
         return Err(format!("reports {operations} operations in a sample of {tasks} tasks"));

@@ -224,7 +224,10 @@ impl MeasureFlags {
 
     /// The seconds that were given, or `default` unless rounds were.
     pub fn seconds(&self, default: f64) -> Option<f64> {
-        self.time.or(self.rounds.is_none().then_some(default))
+        match self.time {
+            None if self.rounds.is_none() => Some(default),
+            time => time,
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::commands::report::{LATEST, label_here, report_of, reports_here};
 use crate::exit::{Exit, UsageError};
 use crate::judge::amounts::{idle_entries, interrupts};
 use crate::judge::impact::{Impact, Prices, SwitchCost, SwitchKind, Used};
-use crate::judge::report::Report;
+use crate::judge::report::{Report, RunSummary};
 use crate::manifest::Manifest;
 use crate::measure::process::Signals;
 use crate::shell::quoted;
@@ -46,21 +46,25 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         let files = SystemFiles::live();
         let stat = files.text("proc/stat").unwrap_or_default();
         let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt ")?.parse().ok());
-        (clock::now(), CpuCounts::read(&files, &cpus), switches.unwrap_or(0_u64))
+        Counted {
+            at_ns: clock::now(),
+            cpus: CpuCounts::read(&files, &cpus),
+            switches: switches.unwrap_or(0),
+        }
     };
-    let (began_ns, before, switches_before) = counted();
+    let before = counted();
     let (used, status) = match flags.pid {
         Some(pid) => (watch(pid, flags.time, &mut signals)?, None),
         None => run_command(&flags.command, flags.json)?,
     };
-    let (ended_ns, after, switches_after) = counted();
-    let seen = after.since(&before, None, 1.0);
+    let after = counted();
+    let seen = after.cpus.since(&before.cpus, None, 1.0);
     let used = Used {
-        wall_ns: ended_ns - began_ns,
+        wall_ns: after.at_ns - before.at_ns,
         at_once: used.at_once.min(cpus.len() as u64),
         idle_entries: idle_entries(&seen),
         interrupts: interrupts(&seen),
-        switches_of_all: switches_after.saturating_sub(switches_before) as f64,
+        switches_of_all: after.switches.saturating_sub(before.switches) as f64,
         ..used
     };
     let impact = Impact::new(used, prices);
@@ -72,7 +76,9 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         show::text::impact(&impact)
     })?;
     let has_failed = status.is_some_and(|status| !status.success());
-    if let Some(status) = status.filter(|_| has_failed) {
+    if let Some(status) = status
+        && has_failed
+    {
         let command = quoted(flags.command.iter().map(String::as_str));
         output::warn(&format!("{command}: {status}"));
     }
@@ -84,6 +90,15 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     } else {
         Exit::Done
     })
+}
+
+/// What the kernel has counted on all CPUs since boot.
+struct Counted {
+    /// When it was read, on the clock of [`clock`].
+    at_ns: u64,
+    cpus: CpuCounts,
+    /// Switches of all programs.
+    switches: u64,
 }
 
 /// How much CPU time threads may seem to have used that have not ended, in nanoseconds.
@@ -107,10 +122,13 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(pid: u32) -> Option<Self> {
+    fn of_process(pid: u32) -> Option<Self> {
         let stat = ProcessStat::read(&SystemFiles::live(), &format!("proc/{pid}"))?;
-        let (counters, ended_ns) = Counters::of_process(pid).zip(ended_ns(pid))?;
-        Some(Self { counters, ended_ns, children_ticks: stat.children_ticks })
+        Some(Self {
+            counters: Counters::of_process(pid)?,
+            ended_ns: ended_ns(pid)?,
+            children_ticks: stat.children_ticks,
+        })
     }
 }
 
@@ -121,7 +139,7 @@ fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> 
         || format!("--pid {pid}: no such process, or it ended; try brigade impact -- COMMAND");
     let watched = |pid: u32| {
         let counter = SwitchCounter::of_process(pid);
-        Some((pid, Watched { reading: Reading::of(pid)?, counter }))
+        Some((pid, Watched { reading: Reading::of_process(pid)?, counter }))
     };
     let mut watched: BTreeMap<u32, Watched> =
         family_of(pid).into_iter().filter_map(watched).collect();
@@ -147,7 +165,7 @@ fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> 
 /// What a process has used since it was watched, or since it began. `/proc` lacks the switches of
 /// ended threads; who may attach counters to the process counts them.
 fn used_since(pid: u32, watched: Option<Watched>) -> Option<Used> {
-    let after = Reading::of(pid)?;
+    let after = Reading::of_process(pid)?;
     let before = watched.as_ref().map(|watched| watched.reading).unwrap_or_default();
     let all = watched.and_then(|watched| watched.counter?.count());
     let used = after.counters.since(before.counters);
@@ -178,8 +196,13 @@ fn run_command(command: &[String], json: bool) -> anyhow::Result<(Used, Option<E
 }
 
 fn used_of(Counters { user_ns, system_ns, voluntary, involuntary }: Counters) -> Used {
-    let (cpu_ns, at_once) = (user_ns + system_ns, u64::MAX);
-    Used { cpu_ns, voluntary, involuntary, at_once, ..Used::default() }
+    Used {
+        cpu_ns: user_ns + system_ns,
+        voluntary,
+        involuntary,
+        at_once: u64::MAX,
+        ..Used::default()
+    }
 }
 
 /// The first costs of an undisturbed run, or else the first.
@@ -207,9 +230,10 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         None => latest_fit(reports_here(manifest).filter_map(of_run)),
         Some(folder) => {
             let report = report_of(manifest, folder)?;
-            let (name, its, here) = (&report.run.name, &report.run.label, label_here());
-            if *its != here {
-                output::warn(&format!("{name}: measured on another machine, {its}, not {here}"));
+            let RunSummary { name, label, .. } = &report.run;
+            let here = label_here();
+            if *label != here {
+                output::warn(&format!("{name}: measured on another machine, {label}, not {here}"));
             }
             of_run(report)
         }

@@ -22,10 +22,10 @@ const CONNECTIONS: [Kind; 2] = [Kind::ThreadTcp, Kind::TokioTcp];
 pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     let limits = in_force(&SystemFiles::live());
     let forecast = |kind| Forecast::new(kind, flags.tasks, &limits);
-    let kinds = match (flags.kind, flags.tasks) {
-        (Some(kind), _) => vec![kind],
-        (None, Some(_)) => CONNECTIONS.to_vec(),
-        (None, None) => Kind::value_variants().to_vec(),
+    let kinds = match flags.kind {
+        Some(kind) => vec![kind],
+        None if flags.tasks.is_some() => CONNECTIONS.to_vec(),
+        None => Kind::value_variants().to_vec(),
     };
     let kinds: Vec<Forecast> = kinds.into_iter().map(forecast).collect();
     let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
@@ -40,7 +40,8 @@ pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         }
         (_, tasks) => of_kinds(&kinds, tasks, Vec::new()),
     })?;
-    if let (Some(kind), Some(tasks)) = (flags.kind, flags.tasks)
+    if let Some(kind) = flags.kind
+        && let Some(tasks) = flags.tasks
         && let Err(refusal) = admit(&Need::new(kind, tasks), &limits)
     {
         // The same words as a program's.

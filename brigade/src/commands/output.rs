@@ -52,10 +52,10 @@ impl Live {
         // Erased before it is written: after a line of 80 columns the cursor is still in the last.
         let lines: Vec<String> =
             text.lines().take(most - 1).map(|line| format!("\x1b[K{line}\n")).collect();
-        let above = self.above();
+        let to_first_line = self.cursor_to_first_line();
         self.lines = lines.len();
         // Without wrapping, so that each line takes one.
-        show(&format!("{above}\x1b[?7l{}\x1b[J\x1b[?7h", lines.concat()));
+        show(&format!("{to_first_line}\x1b[?7l{}\x1b[J\x1b[?7h", lines.concat()));
         self.drawn = Some((Instant::now(), began.elapsed()));
     }
 
@@ -66,8 +66,8 @@ impl Live {
         }
     }
 
-    /// Moves to the first line.
-    fn above(&self) -> String {
+    /// What moves the cursor to the first line.
+    fn cursor_to_first_line(&self) -> String {
         if self.lines > 0 { format!("\x1b[{}F", self.lines) } else { String::new() }
     }
 }
@@ -75,7 +75,7 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         if self.lines > 0 {
-            show(&format!("{}\x1b[J", self.above()));
+            show(&format!("{}\x1b[J", self.cursor_to_first_line()));
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    /// One that reads no other runs.
+    /// A reporter that reads no other runs.
     pub fn alone(manifest: &'a Manifest, folder: &'a Path) -> Self {
         Self { manifest, folder, others: Vec::new() }
     }
@@ -90,8 +90,8 @@ impl<'a> Reporter<'a> {
     }
 
     fn report_at(&self, run: &mut Run, progress: RunProgress) -> Report {
-        let (name, alike) = (output::name_of(self.folder), &*self.others);
-        report(self.manifest, RunData { name, run, progress, alike })
+        let name = output::name_of(self.folder);
+        report(self.manifest, RunData { name, run, progress, alike: &self.others })
     }
 
     /// The screen of a run that goes on.
@@ -144,7 +144,7 @@ fn progress(description: &RunDescription, schedule: &Schedule) -> RunProgress {
 /// The report of the run in this folder, without what other runs say about the next one.
 ///
 /// # Errors
-/// As [`Saved::read`].
+/// If [`Saved::read`] fails.
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
     let Saved { mut run, mut schedule } = Saved::read(folder)?;
     Ok(Reporter::alone(manifest, folder).report(&mut run, &mut schedule))

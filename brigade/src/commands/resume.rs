@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use crate::commands::report::Reporter;
 use crate::commands::run::{command_of, finish, write_pages};
 use crate::commands::saved::Saved;
-use crate::commands::session::{Series, Session};
+use crate::commands::session::{Built, Series, Session};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::environment::{Difference, differences, is_inherited_by_figures};
@@ -79,7 +79,7 @@ fn resumed(
     let was = run.description.procedure.clone().unwrap_or_default();
     same(&was.commands, &cases.iter().map(|case| command_of(manifest, case)).collect())?;
     session.live.draw(|| Reporter::alone(manifest, path).running(&mut run, &schedule));
-    let (cases, binaries, skipped) = session.build(cases)?;
+    let Built { cases, binaries, skipped } = session.build(cases)?;
     if let Some(skipped) = skipped.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);
     }

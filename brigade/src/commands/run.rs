@@ -11,7 +11,7 @@ use harness::system_files::SystemFiles;
 use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
 use crate::commands::saved::Saved;
-use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
+use crate::commands::session::{Built, NO_CASES, Series, Session, described, require_processes};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::report::{OTHER_MANIFEST, Report};
@@ -45,7 +45,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
         let Saved { run, schedule } = &mut planned;
         Reporter::alone(&manifest, Path::new("")).running(run, schedule)
     });
-    let (cases, binaries, skipped) = session.build(chosen)?;
+    let Built { cases, binaries, skipped } = session.build(chosen)?;
 
     let environment = Environment::capture(&manifest);
     let mut partners = manifest.partners();

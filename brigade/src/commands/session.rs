@@ -30,6 +30,16 @@ use crate::store::results::{self, CaseDetail, Folder, Invocation, RunDescription
 pub const NO_CASES: &str =
     "nothing to measure: the manifest or the group has no cases (brigade list)";
 
+/// Cases whose programs were built.
+pub struct Built<'c> {
+    /// The cases that can run here.
+    pub cases: Vec<&'c Case>,
+    /// Their programs.
+    pub binaries: Executables,
+    /// Why the others cannot run.
+    pub skipped: Vec<Skipped>,
+}
+
 /// The right to measure on this machine; dropping it releases the lock.
 pub struct Session<'a> {
     manifest: &'a Manifest,
@@ -53,22 +63,18 @@ impl<'a> Session<'a> {
         Ok(Self { manifest, signals, live: Live::default(), typed: Vec::new(), _lock: lock })
     }
 
-    /// Builds the programs of cases. Returns the cases that can run here with their programs, and
-    /// why the others cannot.
+    /// Builds the programs of cases.
     ///
     /// # Errors
-    /// As [`executables::executables`].
-    pub fn build<'c>(
-        &mut self,
-        chosen: Vec<&'c Case>,
-    ) -> anyhow::Result<(Vec<&'c Case>, Executables, Vec<Skipped>)> {
+    /// If [`executables::executables`] fails.
+    pub fn build<'c>(&mut self, chosen: Vec<&'c Case>) -> anyhow::Result<Built<'c>> {
         self.live.note(BUILDING);
         let mut capabilities = Capabilities::detect(self.manifest)?;
         let names = chosen.iter().map(|case| &*case.program).collect();
         let signals = &mut self.signals;
         let binaries = executables::executables(self.manifest, &names, &mut capabilities, signals)?;
         let (cases, skipped) = capabilities.divide(chosen);
-        Ok((cases, binaries, skipped))
+        Ok(Built { cases, binaries, skipped })
     }
 
     /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` between
@@ -84,7 +90,8 @@ impl<'a> Session<'a> {
         series: &mut [Series],
         screen: impl Fn(&Schedule, Turn, &mut Run) -> String,
     ) -> anyhow::Result<()> {
-        let (mut live, signals) = (mem::take(&mut self.live), &mut self.signals);
+        let mut live = mem::take(&mut self.live);
+        let signals = &mut self.signals;
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
         while signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
@@ -164,8 +171,12 @@ pub fn described(
         let mut groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
         let first = groups.clone().find(|group| chosen.contains(&group.name));
         let group = first.or_else(|| groups.next()).map(|group| group.name.clone());
-        let (program, parameters) = (case.program.clone(), case.parameters.clone());
-        CaseDetail { case: case.name.clone(), program, parameters, group }
+        CaseDetail {
+            case: case.name.clone(),
+            program: case.program.clone(),
+            parameters: case.parameters.clone(),
+            group,
+        }
     };
     RunDescription {
         schema_version: results::SCHEMA_VERSION.to_owned(),

@@ -11,7 +11,7 @@ use harness::trace::Trace;
 use crate::commands::exit_after;
 use crate::commands::flags::TraceFlags;
 use crate::commands::output;
-use crate::commands::session::Session;
+use crate::commands::session::{Built, Session};
 use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::sample::Sample;
 use crate::judge::statistics::median;
@@ -41,22 +41,28 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
         bail!(UsageError(format!("{}: programs in other languages do not trace", case.name)));
     }
     let mut session = Session::begin(&manifest)?;
-    let (_, binaries, skipped) = session.build(vec![case])?;
+    let Built { binaries, skipped, .. } = session.build(vec![case])?;
     if let Some(Skipped { reason, .. }) = skipped.into_iter().next() {
         return Err(Refusal(reason).into());
     }
-    let (mut plain, mut traces, seconds) = (Vec::new(), Vec::new(), SECONDS.map(str::to_owned));
+    let seconds = SECONDS.map(str::to_owned);
+    let mut plain = Vec::new();
+    let mut traces = Vec::new();
     for _ in 0..PAIRS {
-        let (binary, signals) = (&binaries[&case.program], &mut session.signals);
+        let binary = &binaries[&case.program];
+        let signals = &mut session.signals;
         traces.push(Blame::new(traced(case, binary, signals)?)?);
         let bare = run(&Job::once(case, binary, &seconds), signals)?;
-        let laps = bare.record.as_ref().and_then(Record::principal);
         // A lock is taken more often than it changes hands.
-        let laps = laps.filter(|laps| laps.operation != "acquisition");
-        plain.extend(laps.map(|laps| laps.ns_per_operation));
+        if let Some(laps) = bare.record.as_ref().and_then(Record::principal)
+            && laps.operation != "acquisition"
+        {
+            plain.push(laps.ns_per_operation);
+        }
     }
     traces.sort_by(|one, other| one.mean_ns().total_cmp(&other.mean_ns()));
-    let (case, blame) = (&case.name, &traces[PAIRS / 2]);
+    let case = &case.name;
+    let blame = &traces[PAIRS / 2];
     if let Some(path) = &flags.svg {
         output::write(path, &show::trace::picture(case, blame))?;
     }

@@ -113,17 +113,16 @@ fn earlier(
     let before = first.max(second);
     // If the two are of one build, the runs next to the second are of it, too.
     let mut known = own.to_vec();
-    let sets = [0, 1].map(|side: usize| {
-        let mut set = alike(&own[side], &runs[side].run, before);
+    let mut sets = Vec::new();
+    for (folder, saved) in own.iter().zip(runs) {
+        let mut set = alike(folder, &saved.run, before);
         set.retain(|(folder, _)| !known.contains(folder));
         known.extend(set.iter().map(|(folder, _)| folder.clone()));
         let used = set.into_iter().filter(|(_, saved)| saved.state().is_comparable);
-        used.map(|(_, mut saved)| saved.run.figures(manifest)).collect::<Vec<FiguresByCase>>()
-    });
-    match (runs[0].run.is_of_build_of(&runs[1].run), sets) {
-        (true, sets) => vec![sets.concat()],
-        (false, sets) => sets.into(),
+        let figures = used.map(|(_, mut saved)| saved.run.figures(manifest));
+        sets.push(figures.collect::<Vec<FiguresByCase>>());
     }
+    if runs[0].run.is_of_build_of(&runs[1].run) { vec![sets.concat()] } else { sets }
 }
 
 /// Facts that have one value throughout the first group and another throughout the second.
@@ -141,13 +140,11 @@ fn differences(groups: &Pair<Vec<Saved>>) -> Vec<Difference> {
 
 fn described(folders: &[PathBuf], runs: &[Saved]) -> Side {
     let states = runs.iter().map(Saved::state).collect();
-    let ([folder], [run]) = (folders, runs) else {
-        return Side { states, ..Side::default() };
-    };
+    let [folder] = folders else { return Side { states, ..Side::default() } };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
         records: Some(output::name_of(&absolute)),
-        revision: run.run.environment.revision(),
+        revision: runs[0].run.environment.revision(),
         states,
         ..Side::default()
     }

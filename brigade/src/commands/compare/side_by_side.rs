@@ -11,7 +11,7 @@ use harness::{anonymous, terminal};
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::output;
-use crate::commands::session::{NO_CASES, Series, Session, described, require_processes};
+use crate::commands::session::{Built, NO_CASES, Series, Session, described, require_processes};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, NotCompared, NotComparedFor, Side};
 use crate::judge::run::Run;
@@ -27,16 +27,17 @@ const SECONDS_FOR_A_CASE: f64 = 25.0;
 /// Measures a baseline and a candidate.
 ///
 /// # Errors
-/// As [`super::compare`].
+/// If the flags or the manifest are wrong, the programs cannot be built, or the results or standard
+/// output cannot be written.
 pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
-    let [baseline, candidate] = [Variant::of(flags, 0)?, Variant::of(flags, 1)?];
+    let [baseline, candidate] = [Variant::from_flags(flags, 0)?, Variant::from_flags(flags, 1)?];
     let measure = &flags.measure;
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
     ensure!(!chosen.is_empty(), NO_CASES);
     let mut session = Session::begin(&manifest)?;
     session.typed = manifest.typed(&flags.runs);
-    let (cases, own, skipped) = session.build(chosen)?;
+    let Built { cases, binaries: own, skipped } = session.build(chosen)?;
     let binaries = |variant: &Variant| match variant.build {
         None => Ok(own.clone()),
         Some(build) => executables_in(build, &manifest, &cases, &own)
@@ -125,7 +126,7 @@ impl<'a> Variant<'a> {
     ///
     /// # Errors
     /// [`UsageError`] if a quote is not closed.
-    fn of(flags: &'a CompareFlags, side: usize) -> Result<Self, UsageError> {
+    fn from_flags(flags: &'a CompareFlags, side: usize) -> Result<Self, UsageError> {
         let mut wrap = words("--wrap", given(&flags.wrap, side))?;
         // `env` runs a command that begins with a variable.
         if wrap.first().is_some_and(|word| word.contains('=')) {
@@ -144,10 +145,10 @@ impl<'a> Variant<'a> {
             State::of_run(&series.run, rounds)
         };
         // The manifest's programs were built in its workspace.
-        let workspace = self.build.is_none().then_some(&series.run.environment);
+        let revision = if self.build.is_none() { series.run.environment.revision() } else { None };
         Side {
             records: Some(output::name_of(&series.folder.path)),
-            revision: workspace.and_then(Environment::revision),
+            revision,
             wrap: shared(&self.wrap),
             args: shared(&self.args),
             states: vec![state],
@@ -189,7 +190,7 @@ mod tests {
                 wrap: strings(&["taskset", "-c", "1"]),
                 args: Vec::new(),
             };
-            assert_eq!(Variant::of(&flags, side).unwrap(), expected);
+            assert_eq!(Variant::from_flags(&flags, side).unwrap(), expected);
         }
     }
 }
