@@ -76,9 +76,7 @@ pub fn alike(folder: &Path, own: &Run, before: &str) -> Vec<(PathBuf, Saved)> {
     let add = |saved: &mut Saved, invocation| saved.add(&invocation);
     let mut alike = neighbours.alike(&folder, before, Saved::described, add);
     neighbours.warnings.lines().for_each(|warning| warn_once(&warning));
-    let inherited = own.inherited_values();
-    // Before its first process a run has inherited nothing.
-    alike.retain(|(_, other)| own.len() == 0 || other.run.inherited_values() == inherited);
+    alike.retain(|(_, other)| own.inherited_like(&other.run));
     alike
 }
 
@@ -91,19 +89,30 @@ mod tests {
     use super::*;
     use crate::store::results::{ENVIRONMENT, RECORDS, RUN};
 
-    /// Before its first process a run may be like either of them.
+    /// Before its first process a run may be like any of them. What one process inherited otherwise is
+    /// not used; facts of the network matter to servers only.
     #[test]
     fn runs_alike_inherited_the_same() {
         let parent = tempfile::tempdir().unwrap();
         let recorded = &recorded_runs()[0];
         let read = |name: &str| fs::read_to_string(recorded.join(name)).unwrap();
         let lines: String = read(RECORDS).split_inclusive('\n').take(2).collect();
-        let niced = lines.replace("\"scheduling.nice\":\"", "\"scheduling.nice\":\"1");
-        assert_ne!(lines, niced);
+        let nice = |lines: &str| lines.replace("\"scheduling.nice\":\"", "\"scheduling.nice\":\"1");
+        let niced = nice(&lines);
+        let (first, second) = lines.split_once('\n').unwrap();
+        let changed = format!("{first}\n{}", nice(second));
+        assert!(lines != changed && changed != niced);
+        let over = |control: &str| {
+            let fact = format!("\"inherited\":{{\"net.congestion_control\":\"{control}\",");
+            lines.replace("\"inherited\":{", &fact)
+        };
         let earlier = read(RUN).replace("\"started_at\": \"2", "\"started_at\": \"1");
         for (name, run, records) in [
             ("own", &read(RUN), &*lines),
             ("begun", &read(RUN), ""),
+            ("serving", &read(RUN), &over("reno")),
+            ("changed", &earlier, &changed),
+            ("cubic", &earlier, &over("cubic")),
             ("like", &earlier, &lines),
             ("niced", &earlier, &niced),
         ] {
@@ -122,7 +131,8 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(alike("own"), ["like"]);
-        assert_eq!(alike("begun"), ["like", "niced"]);
+        assert_eq!(alike("own"), ["changed", "cubic", "like"]);
+        assert_eq!(alike("begun"), ["changed", "cubic", "like", "niced"]);
+        assert_eq!(alike("serving"), ["changed", "like"]);
     }
 }

@@ -364,8 +364,14 @@ impl Inherited {
         found.into_values().collect()
     }
 
+    /// Whether two runs inherited the same, as far as both recorded it. Facts of the network matter only
+    /// if both have servers, and what changed for single processes does not.
+    pub fn is_like(&self, other: &Self) -> bool {
+        inherited_differently(&self.expected, &other.expected).is_empty()
+    }
+
     /// The values of each fact.
-    pub fn values(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+    fn values(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut values = BTreeMap::<&str, BTreeSet<&str>>::new();
         for (set, _) in &self.sets {
             for (name, value) in set {

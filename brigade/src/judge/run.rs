@@ -1,7 +1,7 @@
 //! A run as far as its report needs it: a sample of each process, by case, and the rows that follow.
 //! A process that ends changes the rows of its case only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use harness::TaskKind;
@@ -189,9 +189,9 @@ impl Run {
         own.is_same_as(&other)
     }
 
-    /// The values of each fact that its processes inherited.
-    pub fn inherited_values(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        self.inherited.values()
+    /// Whether its processes inherited the same as those of another run.
+    pub fn inherited_like(&self, other: &Self) -> bool {
+        self.inherited.is_like(&other.inherited)
     }
 
     /// Facts that changed during the run: processes that inherited the second value are not used.

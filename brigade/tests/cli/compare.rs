@@ -332,12 +332,15 @@ fn earlier_runs_are_earlier_and_of_one_build() {
     assert_eq!(seen([&old, &new]), (1.into(), lacking(1)));
     set_disturbance(Path::new(&first), 0.0);
     assert_eq!(seen([&old, &new]), (2.into(), Value::Null));
-    let records = format!("{first}/records.jsonl");
-    let lines = records_in(Path::new(&first)).into_iter().map(|mut line| {
-        line["record"]["inherited"] = json!({ "scheduling.nice": "7" });
-        line.to_string() + "\n"
-    });
-    fs::write(records, lines.collect::<String>()).unwrap();
+    for folder in [&first, &second, &old, &new] {
+        let nice = if folder == &first { "7" } else { "0" };
+        let inherited = json!({ "scheduling.nice": nice, "scheduling.timer_slack_ns": "50000" });
+        let lines = records_in(Path::new(folder)).into_iter().map(|mut line| {
+            line["record"]["inherited"] = inherited.clone();
+            line.to_string() + "\n"
+        });
+        fs::write(format!("{folder}/records.jsonl"), lines.collect::<String>()).unwrap();
+    }
     assert_eq!(seen([&old, &new]), (1.into(), lacking(1)));
 }
 
