@@ -10,7 +10,8 @@
 //! With `--rate` the loop is open: acquisition k is due at k / rate seconds and belongs to task
 //! k modulo N. One iteration is one acquisition, and its time runs from there until the task
 //! has the lock (no coordinated omission); `from_call` is the time from the call alone. A
-//! thread waits in `clock_nanosleep` without timer slack, an async task yields to its runtime.
+//! thread waits in `clock_nanosleep` without timer slack, an async task yields to its runtime:
+//! then there is no CPU time.
 //!
 //! With `--read` that share of the acquisitions read, in a fixed sequence for each task, and the
 //! others write. Readers of a read-write lock may be inside together, those of a mutex exclude one
@@ -264,6 +265,8 @@ async fn drive<L: Lock>(
             }
             round.finish(samples, None)?;
         } else {
+            // A task of a runtime waits by yielding.
+            bench.findings().cpu_is_unknown = flags.runtime.runtime != RuntimeKind::Threads;
             let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
             round.finish(vec![late.from_due, late.from_call], Some(late.kept))?;
         }

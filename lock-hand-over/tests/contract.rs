@@ -65,6 +65,8 @@ fn every_lock_excludes_and_no_acquisition_is_omitted() {
             let [due, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
             assert!(due >= called, "{kind}, {runtime}: {due} from due, {called} from the call");
             assert!(record.schedule.expect("it keeps one").missed <= 500);
+            // A task of a runtime waits by yielding.
+            assert_eq!(record.cpu.is_some(), runtime == "threads", "{kind}, {runtime}");
         }
     }
 }
