@@ -221,9 +221,23 @@ inlet!(Blocking<Arc<PipeReceiver>>, shared, .receive());
 /// A mutex, two condition variables and a `VecDeque`: what people write by hand.
 struct Queue<M> {
     state: Mutex<QueueState<M>>,
-    capacity: usize,
+    /// Notified when a message was sent.
     sent: Condvar,
+    /// `None` of a queue that is never full.
+    bound: Option<Bound>,
+}
+
+/// The room of a queue.
+struct Bound {
+    capacity: usize,
+    /// Notified when a message was taken.
     taken: Condvar,
+}
+
+impl Bound {
+    fn is_full<M>(&self, state: &QueueState<M>) -> bool {
+        state.messages.len() >= self.capacity
+    }
 }
 
 struct QueueState<M> {
@@ -244,7 +258,9 @@ impl<M> Drop for Closer<M> {
     fn drop(&mut self) {
         self.0.lock().is_closed = true;
         self.0.sent.notify_all();
-        self.0.taken.notify_all();
+        if let Some(bound) = &self.0.bound {
+            bound.taken.notify_all();
+        }
     }
 }
 
@@ -255,14 +271,13 @@ pub struct QueueEnd<M> {
     _closer: Arc<Closer<M>>,
 }
 
-/// The two ends of a queue for so many messages.
+/// The two ends of a queue for so many messages, or without a bound.
 pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
     let messages = capacity.map_or_else(VecDeque::new, VecDeque::with_capacity);
     let queue = Arc::new(Queue {
         state: Mutex::new(QueueState { messages, is_closed: false }),
-        capacity: capacity.unwrap_or(usize::MAX),
         sent: Condvar::new(),
-        taken: Condvar::new(),
+        bound: capacity.map(|capacity| Bound { capacity, taken: Condvar::new() }),
     });
     let end = || {
         let closer = Closer(Arc::clone(&queue));
@@ -273,16 +288,18 @@ pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
 
 impl<M> QueueEnd<M> {
     fn send(&self, message: M) -> Result<(), M> {
-        let queue = &*self.queue;
-        let must_wait =
-            |state: &mut QueueState<M>| state.messages.len() >= queue.capacity && !state.is_closed;
-        let waited = queue.taken.wait_while(queue.lock(), must_wait);
-        self.push(waited.unwrap_or_else(PoisonError::into_inner), message)
+        let mut state = self.queue.lock();
+        if let Some(bound) = &self.queue.bound {
+            let must_wait = |state: &mut QueueState<M>| bound.is_full(state) && !state.is_closed;
+            let waited = bound.taken.wait_while(state, must_wait);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        self.push(state, message)
     }
 
     fn try_send(&self, message: M) -> Result<(), M> {
         let state = self.queue.lock();
-        if state.messages.len() >= self.queue.capacity {
+        if self.queue.bound.as_ref().is_some_and(|bound| bound.is_full(&state)) {
             return Err(message);
         }
         self.push(state, message)
@@ -303,7 +320,9 @@ impl<M> QueueEnd<M> {
         let must_wait = |state: &mut QueueState<M>| state.messages.is_empty() && !state.is_closed;
         let waited = queue.sent.wait_while(queue.lock(), must_wait);
         let message = waited.unwrap_or_else(PoisonError::into_inner).messages.pop_front();
-        queue.taken.notify_one();
+        if let Some(bound) = &queue.bound {
+            bound.taken.notify_one();
+        }
         message
     }
 }
