@@ -73,6 +73,10 @@ fn every_message_of_every_channel_arrives() {
             let tasks = 4 + consumers.parse::<u64>().expect("a number");
             assert_eq!((record.tasks, record.iterations), (tasks, 3), "{channel}, {runtime}");
             assert_eq!((count(&record, "producer"), count(&record, "consumer")), (4, tasks - 4));
+            // Nor are hidden flags, which make faults.
+            for hidden in ["fault", "at", "lot"] {
+                assert_eq!(record.parameters.get(hidden), None, "{channel}, {runtime}");
+            }
             let load = record.channel.expect("a channel");
             assert!(load.messages >= 3 * 16_384 && load.mean_length.is_none(), "{load:?}");
         }

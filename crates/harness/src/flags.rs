@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser as _};
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum as _, value_parser};
 use serde_json::Value;
 
@@ -113,7 +114,10 @@ impl Flags {
         let tasks = matches.try_get_one("tasks").ok().flatten().copied();
         let recorded = |arg: &Arg| {
             let name = arg.get_long().filter(|name| !UNRECORDED.contains(name))?;
-            Some((name.replace('-', "_"), value(matches, arg.get_id().as_str())))
+            let id = arg.get_id().as_str();
+            // A hidden flag is for tests and experiments: without it, the case is the usual one.
+            let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
+            (is_given || !arg.is_hide_set()).then(|| (name.replace('-', "_"), value(matches, id)))
         };
         let parameters = command.get_arguments().filter_map(recorded).collect();
         Ok(Self { tasks, parameters, ..Self::from_arg_matches(matches)? })
