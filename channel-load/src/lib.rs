@@ -49,13 +49,13 @@ use futures::executor::block_on;
 use harness::failure::{UsageError, to_create};
 use harness::flags::name;
 use harness::record::{ChannelLoad, ScheduleKept};
-use harness::rounds::{Crew, Lateness, Purpose, Round};
+use harness::rounds::{Crew, Purpose, Round};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::samples::Samples;
 use harness::work::MOST_WORK;
 use harness::{
     Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
-    async_tasks, clock, limits, threads,
+    async_tasks, clock, histogram, limits, threads,
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
@@ -201,11 +201,13 @@ impl Flags {
     fn heap_bytes(&self) -> u64 {
         let tasks = u64::from(self.producers + self.consumers);
         let under_way = self.room().map_or(tasks * CREDIT, |room| room as u64 + tasks);
-        // A message with its place in a channel; a consumer's counts of a producer.
+        // A message with its place in a channel.
         let channel = under_way * (u64::from(self.message) + 32);
+        // A consumer's counts of a producer, and how late its messages are.
         let counts = u64::from(self.producers) * 64;
-        let late = if self.rate.is_some() { Lateness::BYTES } else { 0 };
-        channel.div_ceil(tasks) + counts + late
+        let late = if self.rate.is_some() { histogram::BYTES } else { 0 };
+        let of_consumers = u64::from(self.consumers) * (counts + late);
+        (channel + of_consumers).div_ceil(tasks)
     }
 }
 

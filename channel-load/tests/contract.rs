@@ -234,5 +234,9 @@ fn an_interruption_ends_every_loop() {
 fn what_does_not_fit_is_refused() {
     let large = PROGRAM.with(&["--capacity=65536", "--message=1024"]);
     large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run().failed(3, &["RLIMIT_DATA"]);
+    // In an open loop, only consumers keep the times of messages.
+    let open = PROGRAM.with(&["--producers=100", "--rate=10000", "--iters=100"]);
+    let fits = open.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
+    assert_eq!(fits.code, Some(0), "{fits:?}");
     check_unseen(&PROGRAM, 50, &["--producers=100"], "task ");
 }

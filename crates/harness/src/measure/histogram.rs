@@ -18,6 +18,9 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// programs.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
+/// The memory of a distribution, rounded up, in bytes: 264 KiB, which the allocator maps separately.
+pub const BYTES: u64 = 272 << 10;
+
 /// A distribution of samples in nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;
 

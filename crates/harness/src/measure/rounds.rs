@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::measure::bench::Bench;
 use crate::measure::clock;
+use crate::measure::histogram;
 use crate::measure::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
 use crate::measure::samples::{Measured, Samples};
 use crate::measure::trace::Stop;
@@ -443,9 +444,8 @@ impl Lateness {
         Self { from_due: samples(operation), from_call: samples("from_call"), kept }
     }
 
-    /// The memory of a task's figures, rounded up: two histograms of 264 KiB, which the allocator maps
-    /// separately.
-    pub const BYTES: u64 = 544 << 10;
+    /// The memory of a task's figures, rounded up, in bytes.
+    pub const BYTES: u64 = 2 * histogram::BYTES;
 
     /// The sum of the figures of all tasks.
     pub fn sum(operation: &'static str, tasks: impl IntoIterator<Item = Self>) -> Self {
