@@ -10,7 +10,7 @@ use crate::commands::report::{fullest_here, savings_here};
 use crate::exit::Exit;
 use crate::manifest::Manifest;
 use crate::show::json::Limits;
-use crate::show::limits::{connections, of_kind, of_kinds};
+use crate::show::limits::{connections, kind_page, kinds_page};
 
 /// The kinds with a connection for each task: threads, and async tasks.
 const CONNECTIONS: [Kind; 2] = [Kind::ThreadTcp, Kind::TokioTcp];
@@ -31,14 +31,14 @@ pub fn limits(flags: &LimitsFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     let none_fit = flags.tasks.is_some_and(|tasks| !kinds.iter().any(|kind| kind.allows(tasks)));
     output::print(&match (&kinds[..], flags.tasks) {
         _ if flags.json => output::json(&Limits::new(flags.tasks, &kinds))?,
-        ([kind], tasks) => of_kind(kind, tasks),
+        ([kind], tasks) => kind_page(kind, tasks),
         ([threads, async_tasks], Some(tasks)) => {
             let report = fullest_here(manifest);
             let sides = [threads, async_tasks];
             let answer = connections(tasks, sides, report.as_ref(), &savings_here(manifest));
-            of_kinds(&kinds, Some(tasks), answer)
+            kinds_page(&kinds, Some(tasks), answer)
         }
-        (_, tasks) => of_kinds(&kinds, tasks, Vec::new()),
+        (_, tasks) => kinds_page(&kinds, tasks, Vec::new()),
     })?;
     if let Some(kind) = flags.kind
         && let Some(tasks) = flags.tasks

@@ -18,60 +18,31 @@ use crate::judge::savings::{Saving, Savings};
 const NAME_WIDTH: usize = 34;
 
 /// Everything about one kind, for so many tasks if they are given.
-pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
-    let kind = description(&forecast.kind);
-    let mut page = vec![match forecast.binding() {
-        Some(line) => {
-            let at_most = if forecast.at_most { "At most " } else { "" };
-            let fits = count(forecast.fits.unwrap_or(0));
-            format!("{at_most}{fits} {kind} fit: the limit is {}.", line.limit.name)
-        }
-        None if forecast.at_most => format!("No limit of {kind} can be read."),
-        None => format!("Nothing limits {kind}."),
-    }];
+pub fn kind_page(forecast: &Forecast, tasks: Option<u64>) -> String {
+    let mut page = vec![Block::Paragraph(fits_in_words(forecast))];
     if forecast.at_most {
         let unknown = forecast.limits.iter().filter_map(|line| line.limit.unknown.as_deref());
         let unknown = unknown.collect::<Vec<_>>().join(", ");
-        page.push(format!("Fewer may fit, because this cannot be read: {unknown}."));
+        let text = format!("Fewer may fit, because this cannot be read: {unknown}.");
+        page.push(Block::Paragraph(text));
     }
-    page.extend(tasks.zip(forecast.memory_bytes).map(|(tasks, bytes)| {
-        format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes))
-    }));
-
-    let mut table = Table::new([
-        left(""),
-        left("limit"),
-        right("value"),
-        right("in use"),
-        right("per task"),
-        right("allows"),
-    ]);
-    let (mut notes, mut commands) = (Vec::new(), String::new());
-    for line in &forecast.limits {
-        let Line { limit, per_task, allows, command } = line;
+    if let Some(tasks) = tasks
+        && let Some(bytes) = forecast.memory_bytes
+    {
+        let text = format!("{} need at most {}.", count(tasks), quantity(Resource::Memory, bytes));
+        page.push(Block::Paragraph(text));
+    }
+    page.push(Block::Table(limits_table(forecast)));
+    for Line { limit, .. } in &forecast.limits {
         let name = short_name(limit);
-        let quantity = |amount| quantity(limit.resource, amount);
-        table.push(vec![
-            if forecast.binding() == Some(line) { ">" } else { "" }.to_owned(),
-            name.clone(),
-            match (&limit.unknown, limit.value) {
-                (Some(_), _) => "unknown".to_owned(),
-                (None, value) => value.map_or("unlimited".to_owned(), quantity),
-            },
-            quantity(limit.in_use),
-            quantity(*per_task),
-            allows.map_or(ABSENT.to_owned(), count),
-        ]);
-        notes.extend(limit.exempt.map(|why| format!("{name} does not apply: {why}.")));
-        notes.extend(limit.caveat.as_ref().map(|caveat| format!("{name}: {caveat}.")));
-        if allows.is_some_and(|allows| tasks.is_none_or(|tasks| allows < tasks)) {
-            let way = command.as_deref().unwrap_or("nothing: use fewer tasks, or free some");
-            commands += &format!("  {name}\n    {way}\n");
+        if let Some(why) = limit.exempt {
+            page.push(Block::Paragraph(format!("{name} does not apply: {why}.")));
+        }
+        if let Some(caveat) = &limit.caveat {
+            page.push(Block::Paragraph(format!("{name}: {caveat}.")));
         }
     }
-    let mut page: Vec<Block> = page.into_iter().map(Block::Paragraph).collect();
-    page.push(Block::Table(table));
-    page.extend(notes.into_iter().map(Block::Paragraph));
+    let commands = raising_commands(forecast, tasks);
     if !commands.is_empty() {
         let heading = match tasks {
             Some(tasks) => format!("To fit {}, run all of:", count(tasks)),
@@ -82,9 +53,66 @@ pub fn of_kind(forecast: &Forecast, tasks: Option<u64>) -> String {
     page::text(&page)
 }
 
+/// How many tasks of a kind fit, and which limit decides that.
+fn fits_in_words(forecast: &Forecast) -> String {
+    let kind = description(&forecast.kind);
+    match forecast.binding() {
+        Some(line) => {
+            let at_most = if forecast.at_most { "At most " } else { "" };
+            let fits = count(forecast.fits.unwrap_or(0));
+            format!("{at_most}{fits} {kind} fit: the limit is {}.", line.limit.name)
+        }
+        None if forecast.at_most => format!("No limit of {kind} can be read."),
+        None => format!("Nothing limits {kind}."),
+    }
+}
+
+/// The limits of a kind; the one that decides is marked.
+fn limits_table(forecast: &Forecast) -> Table {
+    let mut table = Table::new([
+        left(""),
+        left("limit"),
+        right("value"),
+        right("in use"),
+        right("per task"),
+        right("allows"),
+    ]);
+    for line in &forecast.limits {
+        let Line { limit, per_task, allows, .. } = line;
+        let quantity = |amount| quantity(limit.resource, amount);
+        let value = if limit.unknown.is_some() {
+            "unknown".to_owned()
+        } else {
+            limit.value.map_or("unlimited".to_owned(), quantity)
+        };
+        table.push(vec![
+            if forecast.binding() == Some(line) { ">" } else { "" }.to_owned(),
+            short_name(limit),
+            value,
+            quantity(limit.in_use),
+            quantity(*per_task),
+            allows.map_or(ABSENT.to_owned(), count),
+        ]);
+    }
+    table
+}
+
+/// What raises each limit that so many tasks reach, or without a number any.
+fn raising_commands(forecast: &Forecast, tasks: Option<u64>) -> String {
+    let mut commands = String::new();
+    for Line { limit, allows, command, .. } in &forecast.limits {
+        if allows.is_some_and(|allows| tasks.is_none_or(|tasks| allows < tasks)) {
+            let name = short_name(limit);
+            let way = command.as_deref().unwrap_or("nothing: use fewer tasks, or free some");
+            commands += &format!("  {name}\n    {way}\n");
+        }
+    }
+    commands
+}
+
 /// After an answer one row per kind: how many fit, and if a number was given whether they do, and
 /// their memory.
-pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) -> String {
+pub fn kinds_page(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) -> String {
     let mut table = Table::new(match tasks {
         Some(tasks) => {
             vec![left(&count(tasks)), left("fit?"), right("memory"), right("fit"), left("limit")]
@@ -92,14 +120,7 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
         None => vec![left("kind"), right("fit"), left("limit")],
     });
     for forecast in kinds {
-        // If limits are unknown, it is the most.
-        let fits = match forecast.fits.map(count) {
-            None if forecast.at_most => "unknown".to_owned(),
-            Some(fits) if forecast.at_most => format!("at most {fits}"),
-            fits => fits.unwrap_or(ABSENT.to_owned()),
-        };
-        let limit = forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit));
-        let mut cells = vec![name(&forecast.kind), fits, limit];
+        let mut cells = vec![name(&forecast.kind)];
         if let Some((tasks, bytes)) = tasks.zip(forecast.memory_bytes) {
             let fits = if !forecast.allows(tasks) {
                 "NO"
@@ -108,8 +129,16 @@ pub fn of_kinds(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) ->
             } else {
                 "yes"
             };
-            cells.splice(1..1, [fits.to_owned(), quantity(Resource::Memory, bytes)]);
+            cells.extend([fits.to_owned(), quantity(Resource::Memory, bytes)]);
         }
+        // If limits are unknown, it is the most.
+        let fits = match forecast.fits.map(count) {
+            None if forecast.at_most => "unknown".to_owned(),
+            Some(fits) if forecast.at_most => format!("at most {fits}"),
+            fits => fits.unwrap_or(ABSENT.to_owned()),
+        };
+        let limit = forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit));
+        cells.extend([fits, limit]);
         table.push(cells);
     }
     let details = match tasks {
@@ -166,9 +195,9 @@ pub fn connections(
             format!("What is left of that with work in a request: {command} (5 minutes)")
         })));
     }
-    page.extend(
-        servers.map_or_else(Vec::new, |(report, servers)| of_servers(tasks, report, &servers)),
-    );
+    if let Some((report, servers)) = servers {
+        page.extend(measured_servers(tasks, report, &servers));
+    }
     page
 }
 
@@ -206,7 +235,7 @@ fn difference(savings: &Savings) -> Option<String> {
 }
 
 /// What the run measured of servers.
-fn of_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block> {
+fn measured_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block> {
     let mut table = Table::new([
         left("a task for each connection"),
         right("CPU per request"),
@@ -322,7 +351,8 @@ mod tests {
                      10.0 MiB and 906 ns.";
         let shown = quiet.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.starts_with(first) && shown.contains("which was QUIET"), "{quiet}");
-        (report.run.state.word, report.run.state.is_fit) = (Word::Busy, false);
+        report.run.state.word = Word::Busy;
+        report.run.state.is_fit = false;
         let busy = text(&[], Some(&report));
         assert!(busy.starts_with("BOTH FIT. ") && busy.contains(" BUSY: "), "{busy}");
         assert!(!busy.contains("Threads take"), "it decides nothing: {busy}");
