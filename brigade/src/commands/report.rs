@@ -118,7 +118,7 @@ impl<'a> Reporter<'a> {
     pub fn print(&self, report: &Report, full: bool) -> anyhow::Result<()> {
         let text = if full {
             let mut page = show::report::page(report, false);
-            page.extend(show::report::repeat(&report.run));
+            page.extend(show::report::repeating(&report.run));
             show::page::text(&page)
         } else {
             self.screen(report, output::height())

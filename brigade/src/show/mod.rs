@@ -1,6 +1,7 @@
 //! Renders what `judge` returns as text, Markdown, HTML, CSV, JSON and pictures.
 
 pub mod advise;
+pub mod command;
 pub mod comparison;
 pub mod formats;
 pub mod group;

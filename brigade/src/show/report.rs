@@ -2,8 +2,7 @@
 
 use std::iter;
 
-use harness::terminal;
-
+use super::command;
 use super::group::{group_answers, percent_with_ends, question};
 use super::loads;
 use super::machine;
@@ -20,7 +19,6 @@ use crate::judge::report::{Group, Part, Report, RunSummary};
 use crate::judge::row::{MemoryItem, Other, Percentiles, ProcessOutcome, Quantity, Row};
 use crate::judge::savings::Saving;
 use crate::judge::statistics::sorted;
-use crate::shell::quoted;
 
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
@@ -447,21 +445,12 @@ fn notes(report: &Report) -> Vec<String> {
 /// When the run was made, and by which command.
 pub fn made(run: &RunSummary) -> Vec<Block> {
     let date = format!("A run of {}", run.started_at);
-    iter::once(Block::Paragraph(date)).chain(repeat(run)).collect()
+    iter::once(Block::Paragraph(date)).chain(repeating(run)).collect()
 }
 
-/// The command that repeats a run, ready to paste. The run may be a stranger's, so nothing but
-/// `brigade run`, with groups, cases and the flags that this command records, is printed.
-pub fn repeat(run: &RunSummary) -> Option<Block> {
-    let (words, _) = run.command_and_manifest();
-    let [program, command, words @ ..] = words else { return None };
-    let is_known = |word: &String| {
-        let is_flag = ["--rounds", "--time", "--seed"].contains(&&**word);
-        is_flag || !word.starts_with('-')
-    };
-    let is_ours = program == "brigade" && command == "run" && words.iter().all(is_known);
-    let command = terminal::line(&quoted(run.command.iter().map(String::as_str))) + "\n";
-    is_ours.then_some(Block::Code(command))
+/// The command that repeats a run; `None` if the run does not have it.
+pub fn repeating(run: &RunSummary) -> Option<Block> {
+    Some(Block::Code(command::repeating(run)? + "\n"))
 }
 
 /// How long the run was.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use harness::terminal;
 
+use super::command;
 use super::group::{answer, group_answers, question};
 use super::loads;
 use super::machine;
@@ -13,7 +14,7 @@ use super::names::Names;
 use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding};
 use super::quantity::{brief_ticks, factor_in_group, factor_of, figure, range, used_of_ended};
 use super::scale::Scale;
-use super::verdict::{FEWEST_ROUNDS, Verdict, again, next_run, no_answer, verdict};
+use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, no_answer, verdict};
 use crate::judge::report::{Group, NextRun, OTHER_MANIFEST, Part, Report, RunProgress, RunSummary};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::shell::quoted;
@@ -133,7 +134,7 @@ fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
 
 /// Why a disturbed run answers no question, and what to type.
 fn why_no_answer(report: &Report, bold: bool) -> String {
-    let command = again(&report.run);
+    let command = command::same_cases(&report.run);
     let Verdict { word, text, .. } = no_answer(&report.run.state, command.as_deref());
     after_word(word, &text, bold)
 }

@@ -1,15 +1,13 @@
 //! Words about a whole run: whether its figures can be quoted, what to type if not, and what the next
 //! run will show.
 
-use harness::terminal;
-
+use super::command;
 use super::page::unbroken;
 use super::quantity::{factor, percent, small_share};
 use crate::judge::compare::Repeat;
-use crate::judge::report::{OTHER_MANIFEST, RunSummary};
+use crate::judge::report::RunSummary;
 pub use crate::judge::state::FEWEST_ROUNDS;
 use crate::judge::state::{Cause, Pace, State, Word};
-use crate::shell::quoted;
 
 /// A verdict on a run.
 #[derive(Debug)]
@@ -32,9 +30,6 @@ impl Verdict {
 /// A cause of lost time that is smaller than this is not named next to a larger one.
 const NAMED: f64 = 0.01;
 
-/// How long a run is suggested whose default length shows nothing, in seconds.
-const LONG_SECONDS: &str = "600";
-
 /// Whether the figures of a run can be quoted, why, and what to type if not.
 pub fn verdict(run: &RunSummary) -> Verdict {
     let state = &run.state;
@@ -48,12 +43,12 @@ pub fn verdict(run: &RunSummary) -> Verdict {
         Word::Unknown => !state.causes.is_empty(),
         _ => false,
     };
-    let text = if is_too_short && let Some(command) = longer(run) {
+    let text = if is_too_short && let Some(command) = command::longer(run) {
         format!("{text} For a longer run: {command}")
     } else if state.word == Word::Early && !run.progress.is_complete && run.progress.resumable {
         format!("{text} Resume the run.")
     } else if !state.is_fit
-        && let Some(command) = again(run)
+        && let Some(command) = command::same_cases(run)
     {
         let (cause, when) = (what_disturbed(state), when(state.word));
         format!("{cause}. Do not quote these figures; repeat it {when}: {command}")
@@ -128,37 +123,6 @@ fn when(word: Word) -> &'static str {
         Word::Stopped => "without stopping it",
         _ => "later",
     }
-}
-
-/// The command for the same groups and cases, ready to paste; `None` if the run does not have it.
-pub fn again(run: &RunSummary) -> Option<String> {
-    let (words, has_manifest) = run.command_and_manifest();
-    let mut words = words.iter();
-    let mut kept = Vec::new();
-    while let Some(word) = words.next() {
-        if ["--rounds", "--time", "--seed"].contains(&word.as_str()) {
-            words.next();
-        } else if word.starts_with('-') {
-            // The run may be a stranger's, who writes other flags.
-            return None;
-        } else {
-            kept.push(word.as_str());
-        }
-    }
-    let is_ours = matches!(kept[..], ["brigade", "run", ..]);
-    if has_manifest {
-        kept.extend(OTHER_MANIFEST);
-    }
-    is_ours.then(|| unbroken(&terminal::line(&quoted(kept))))
-}
-
-/// The command for a longer run of the same groups and cases: of the default length, or more.
-fn longer(run: &RunSummary) -> Option<String> {
-    let is_bounded = |word: &String| ["--rounds", "--time"].contains(&word.as_str());
-    let command = again(run)?;
-    let is_default = !run.command.iter().any(is_bounded);
-    let with_time = || command.clone() + &unbroken(&format!(" --time {LONG_SECONDS}"));
-    Some(if is_default { with_time() } else { command })
 }
 
 /// What disturbed a run, such as `other programs took 40 % of the CPUs`.
