@@ -199,7 +199,8 @@ impl Crossing {
     /// # Errors
     /// If the thread has ended.
     async fn call(&mut self) -> io::Result<bool> {
-        let (caller, work) = (thread::current().id(), self.work);
+        let caller = thread::current().id();
+        let work = self.work;
         let called = match (&mut self.own, self.via) {
             (Some(own), _) => {
                 own.calls.send(()).map_err(io::Error::other)?;

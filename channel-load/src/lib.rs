@@ -355,7 +355,8 @@ fn measure<const W: usize>(
         None => None,
         Some(_) => Some(block_on(fill(&mut outlets, &mut inlet)).context("filling the channel")?),
     };
-    let (crew, shared) = (Crew::default(), Arc::new(Shared::new(flags)));
+    let crew = Crew::default();
+    let shared = Arc::new(Shared::new(flags));
     let bodies = bodies(outlets, inlet, &crew, &shared);
     let driver = Driver { bench: bench.clone(), shared, room };
     if flags.are_threads() {
@@ -393,7 +394,8 @@ fn bodies<O: Outlet<W>, I: Inlet<W>, const W: usize>(
     let mut inlets: Vec<I> = others.filter_map(|_| inlet.another()).collect();
     inlets.push(inlet);
     let tasks = outlets.len() + inlets.len();
-    let (mut outlets, mut inlets) = (outlets.into_iter().enumerate(), inlets.into_iter());
+    let mut outlets = outlets.into_iter().enumerate();
+    let mut inlets = inlets.into_iter();
     let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
     while bodies.len() < tasks {
         if let Some((number, outlet)) = outlets.next() {

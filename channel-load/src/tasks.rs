@@ -299,7 +299,9 @@ impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
     pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
         while let Some(round) = member.next().await {
             let received = caught(self.receive(&round)).await;
-            if let (Err(_), Some(credit)) = (&received, &self.shared.credit) {
+            if received.is_err()
+                && let Some(credit) = &self.shared.credit
+            {
                 // Producers would wait for what this task does not return.
                 credit.close();
             }

@@ -211,10 +211,13 @@ impl Load {
                 && let Some(number) = self.idle.pop_front()
             {
                 let connection = &mut self.connections[number];
-                (connection.due_ns, connection.sent_ns) = (round.due_ns(sent), now_ns);
+                connection.due_ns = round.due_ns(sent);
+                connection.sent_ns = now_ns;
                 self.request(number)?;
                 late.kept.missed += u64::from(!is_first);
-                (sent, is_first, now_ns) = (sent + 1, false, clock::now());
+                sent += 1;
+                is_first = false;
+                now_ns = clock::now();
             }
             if self.idle.len() == all && (sent == round.most() || round.is_over()) {
                 return Ok(late);

@@ -251,12 +251,13 @@ pub fn io_uring(server: &Server) -> io::Result<()> {
 
 /// Adds a request to receive a whole message, or to send it; the next wait submits it.
 fn push(ring: &mut IoUring, (socket, message): &Connection, mark: u64) -> io::Result<()> {
-    let (socket, length, whole) = (Fd(socket.as_raw_fd()), message.len() as u32, libc::MSG_WAITALL);
+    let socket = Fd(socket.as_raw_fd());
     let bytes = message.as_ptr().cast_mut().cast();
+    let length = message.len() as u32;
     let request = if mark & SENDS == 0 {
-        opcode::Recv::new(socket, bytes, length).flags(whole).build()
+        opcode::Recv::new(socket, bytes, length).flags(libc::MSG_WAITALL).build()
     } else {
-        opcode::Send::new(socket, bytes, length).flags(whole).build()
+        opcode::Send::new(socket, bytes, length).flags(libc::MSG_WAITALL).build()
     };
     let request = request.user_data(mark);
     // SAFETY: a buffer is never freed, is accessed only through `Cell`, and belongs to one request

@@ -134,8 +134,11 @@ pub struct Node {
 
 impl Node {
     fn send(&self, message: Message) -> Delivery {
-        let (outbox, ledger) = (self.outbox.clone(), Arc::clone(&self.ledger));
-        Delivery { message: Some(message), outbox, ledger }
+        Delivery {
+            message: Some(message),
+            outbox: self.outbox.clone(),
+            ledger: Arc::clone(&self.ledger),
+        }
     }
 
     /// Receives a message, and returns it if it continues. After every node it is home if it came

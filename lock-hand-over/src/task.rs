@@ -95,7 +95,9 @@ impl<L: Lock> Shared<L> {
         }
         let mut turns = Samples::new(Measured::single("turn", "acquisition"));
         let total_ns = self.begun_ns.0.load(Relaxed).saturating_sub(round.begin_ns) as f64;
-        made.for_each(|made| turns.add((total_ns / made.max(1) as f64) as u64));
+        for made in made {
+            turns.add((total_ns / made.max(1) as f64) as u64);
+        }
         vec![blocks, turns]
     }
 

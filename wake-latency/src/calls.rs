@@ -112,7 +112,8 @@ impl<B: Bell> Calls<B> {
     /// Takes a call; `Err` with the count if there is none, and `Ok(None)` if there will be none.
     #[inline]
     fn take(&self, waited: bool) -> Result<Option<Ran>, u32> {
-        let (made, taken) = (self.made.load(Acquire), self.taken.load(Relaxed));
+        let made = self.made.load(Acquire);
+        let taken = self.taken.load(Relaxed);
         if made == taken {
             return Err(made);
         }

@@ -50,9 +50,11 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
     if let Some(Measurement { count, .. }) = record.principal() {
         ensure!(*count == iterations, "reports {count} samples, not {iterations}, its iterations");
     }
-    if let (Some(channel), Some(principal)) = (record.channel, record.principal()) {
-        let (all, measured) =
-            (channel.messages, principal.count.saturating_mul(principal.operations));
+    if let Some(channel) = record.channel
+        && let Some(principal) = record.principal()
+    {
+        let all = channel.messages;
+        let measured = principal.count.saturating_mul(principal.operations);
         ensure!(
             all >= measured,
             "reports {all} messages, fewer than the {measured} of its iterations"

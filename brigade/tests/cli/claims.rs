@@ -153,7 +153,8 @@ fn claiming_texts() -> Vec<(&'static str, String)> {
 
 #[test]
 fn every_bullet_and_every_section_makes_a_claim() {
-    let (texts, claims) = (claiming_texts(), claims());
+    let texts = claiming_texts();
+    let claims = claims();
     assert!(texts.len() >= 14, "{} bullets and sections", texts.len());
     for (document, text) in texts {
         let words = words_of(&text);
@@ -241,7 +242,8 @@ fn what_is_said_of_every_recorded_machine_is_true() {
     assert!(words_of(&source(OBSERVATIONS)).contains(words), "{words}");
     let text = fs::read_to_string(root().join("results/machines.json")).expect("machines");
     let machines: Value = serde_json::from_str(&text).expect("JSON");
-    let (mut known, mut waking) = (0, Vec::new());
+    let mut known = 0;
+    let mut waking = Vec::new();
     for machine in machines["machines"].as_array().expect("machines") {
         let ratio = |case: &str, over: &str| {
             let figure = |case: &str| machine["cases"][case]["figure"].as_f64();
@@ -373,8 +375,8 @@ fn locks() -> Vec<Claim> {
                 let switches = run.number(&lock(flags, 8), "/switches")?;
                 Some((0.5..2.0).contains(&ratio) && switches < 0.1)
             });
-            let barging = barging.into_iter().collect::<Option<Vec<_>>>()?;
-            Some(barging.into_iter().all(|holds| holds))
+            let barging = barging.into_iter().collect::<Option<Vec<bool>>>()?;
+            Some(!barging.contains(&false))
         }),
         claim(OBSERVATIONS, "that is a switch every time", |run| {
             let inheriting = lock("--lock pthread-pi", 8);
@@ -389,7 +391,7 @@ fn locks() -> Vec<Claim> {
 
 fn fairness() -> Vec<Claim> {
     let case = |name: &str| lock(&format!("--runtime tokio --lock {name}"), 8);
-    let (of_async, of_tokio) = (case("async-lock"), case("tokio"));
+    let [of_async, of_tokio] = ["async-lock", "tokio"].map(case);
     // If turns are shared, a task waits for seven others.
     let turns = |run: &Run, case: &str| Some(run.phase(case, "turn")? / run.figure(case)?);
     let unfair = of_async.clone();

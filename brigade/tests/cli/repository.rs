@@ -77,7 +77,8 @@ fn used(module: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
         let mut base = if word == "crate::" { String::new() } else { above(module) };
         let mut rest = &code[start + word.len()..];
         while let Some(further) = rest.strip_prefix("super::") {
-            (base, rest) = (above(&base), further);
+            base = above(&base);
+            rest = further;
         }
         let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
         let (path, tree) = rest.split_at(end.unwrap_or(rest.len()));
@@ -125,7 +126,8 @@ fn circles(sources: &Sources) -> Vec<&str> {
         used.filter(|used| !inside(used, module) && !inside(module, used)).collect()
     };
     let is_in_circle = |from: &&str| {
-        let (mut seen, mut waiting) = (BTreeSet::new(), next(from));
+        let mut seen = BTreeSet::new();
+        let mut waiting = next(from);
         while let Some(module) = waiting.pop() {
             if seen.insert(module) {
                 waiting.extend(next(module));
@@ -566,8 +568,8 @@ fn source_file(name: &str) -> PathBuf {
     let places =
         ["", "brigade/src", "crates/harness/src"].map(|place| root().join(place).join(name));
     let mut found = places.into_iter().filter(|path| path.is_file());
-    let (first, second) = (found.next(), found.next());
-    assert!(second.is_none(), "docs/ARCHITECTURE.md: which {name}?");
+    let first = found.next();
+    assert!(found.next().is_none(), "docs/ARCHITECTURE.md: which {name}?");
     first.unwrap_or_else(|| panic!("docs/ARCHITECTURE.md: {name} does not exist"))
 }
 

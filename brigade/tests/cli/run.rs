@@ -503,7 +503,8 @@ fn a_run_interrupted_at_any_moment_is_completed() {
         let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
         // The moment: after this many records, and a bit more. The last invocation waits for it,
         // however busy the machine is.
-        let (records, and_then) = (rng.usize(0..LAST), Duration::from_micros(rng.u64(0..20_000)));
+        let records = rng.usize(0..LAST);
+        let and_then = Duration::from_micros(rng.u64(0..20_000));
         let script = format!(
             "echo run >>runs\n\
              [ $(wc -l <runs) -lt {LAST} ] || while [ ! -e go ]; do sleep 0.01; done\n\

@@ -176,9 +176,17 @@ struct Consumer {
 
 impl Consumer {
     fn new(limit: Duration) -> Self {
-        let (begun, total) = (Instant::now(), Duration::ZERO);
-        let (last, count, sum, blocks, timed) = (0, 0, 0, 0, 0);
-        Self { last, count, sum, is_ordered: true, limit, begun, blocks, timed, total }
+        Self {
+            last: 0,
+            count: 0,
+            sum: 0,
+            is_ordered: true,
+            limit,
+            begun: Instant::now(),
+            blocks: 0,
+            timed: 0,
+            total: Duration::ZERO,
+        }
     }
 
     /// Takes a message; `false` if it is the last one.
