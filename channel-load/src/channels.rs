@@ -30,7 +30,7 @@ impl<const W: usize> Message<W> {
         Self(words)
     }
 
-    /// Its producer and its number; `None` of an end mark.
+    /// The message's producer and number; `None` of an end mark.
     #[inline]
     pub fn content(self) -> Option<(usize, u64)> {
         let first = self.0[0];

@@ -208,7 +208,7 @@ pub struct Producer<O, const W: usize> {
 }
 
 impl<O: Outlet<W>, const W: usize> Producer<O, W> {
-    /// Its main function, until the run is over.
+    /// The producer's main function, until the run is over.
     ///
     /// # Errors
     /// If sending fails.
@@ -292,7 +292,7 @@ pub struct Consumer<I, const W: usize> {
 }
 
 impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
-    /// Its main function, until the run is over.
+    /// The consumer's main function, until the run is over.
     ///
     /// # Errors
     /// If receiving fails.

@@ -171,9 +171,10 @@ const KERNEL: &str = "kernel.";
 /// Only servers record these, so a run may have none.
 const NETWORK: &str = "net.";
 
-/// How facts begin that processes inherit; a run lacks them all if it is older than [`MARK`].
+/// How facts begin that processes inherit.
 const INHERITED: [&str; 6] = ["cgroup.", LIMITS, NETWORK, "process.", "scheduling.", "variables."];
-const MARK: &str = "scheduling.timer_slack_ns";
+/// A fact of every run that recorded what its processes inherited.
+const ALWAYS_INHERITED: &str = "scheduling.timer_slack_ns";
 
 /// CPUs between which the kernel moves no threads.
 const UNBALANCED_CPUS: &str = "process.unbalanced_cpus";
@@ -441,7 +442,7 @@ impl Difference {
 
 /// The facts that differ, by name.
 pub fn differences(first: &Facts, second: &Facts) -> Vec<Difference> {
-    let are_known = first.contains_key(MARK) && second.contains_key(MARK);
+    let are_known = first.contains_key(ALWAYS_INHERITED) && second.contains_key(ALWAYS_INHERITED);
     let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
     let names = names.into_iter().filter(|name| first.get(*name) != second.get(*name));
     let all = names.map(|name| {
@@ -600,8 +601,9 @@ mod tests {
 
     #[test]
     fn a_fact_that_only_one_side_has_is_a_change_and_a_limit_is_none() {
-        let process =
-            |facts: &[(&str, &str)]| environment(&[facts, &[(MARK, "50000")]].concat()).facts;
+        let process = |facts: &[(&str, &str)]| {
+            environment(&[facts, &[(ALWAYS_INHERITED, "50000")]].concat()).facts
+        };
         let usual = [("scheduling.nice", "0"), ("limits.open_files.soft", "1024")];
         let was = process(&usual);
         for (now, found) in [

@@ -40,7 +40,7 @@ impl Pinning {
         )
     }
 
-    /// Each part is at most what those before it leave, so that they add up.
+    /// Divides the difference: a part is at most what those before it leave, so that they add up.
     fn between(
         one_cpu: &Row,
         any_cpu: &Row,

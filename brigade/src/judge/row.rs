@@ -257,7 +257,7 @@ impl Row {
         format!("{} {}", self.program, Value::from_iter(self.parameters.clone()))
     }
 
-    /// Its case without one of its flags, by the flag's name in records.
+    /// The name of its case without one of the flags, given by its name in records.
     pub fn case_without(&self, parameter: &str) -> String {
         without_flag(&self.case, parameter)
     }

@@ -103,7 +103,7 @@ impl State {
         Self { word, causes, speed_change, pace: None, is_fit, is_comparable }
     }
 
-    /// This state for a run whose reference work took this long, next to its times in earlier
+    /// The state for a run whose reference work took this long, next to its times in earlier
     /// quiet runs of the machine.
     pub fn with_pace(self, reference_ns: Option<f64>, earlier_ns: &[f64]) -> Self {
         if earlier_ns.len() < FEWEST_EARLIER {

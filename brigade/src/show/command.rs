@@ -9,7 +9,7 @@ use crate::shell::quoted;
 
 /// The flags that a run records, each with a value.
 const RECORDED: [&str; 3] = ["--rounds", "--time", "--seed"];
-/// Those of them that bound its length.
+/// The flags that bound a run's length.
 const BOUNDS: [&str; 2] = ["--rounds", "--time"];
 
 /// How long a run is suggested whose default length shows nothing, in seconds.

@@ -215,7 +215,7 @@ fn what_would_decide(comparison: &Comparison) -> String {
     }
 }
 
-/// Such as `3 more minutes`.
+/// How much more time, such as `3 more minutes`.
 fn more_time(seconds: f64) -> String {
     match (seconds / 60.0).ceil() {
         ..=1.0 => "one more minute".to_owned(),

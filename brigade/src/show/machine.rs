@@ -72,14 +72,14 @@ pub fn inherited(fact: &InheritedFact) -> String {
     }
 }
 
-/// Such as `timer slack 5 ms: sleepers wake later or earlier`.
+/// A fact and what it does, such as `timer slack 5 ms: sleepers wake later or earlier`.
 fn unusual(Unusual { what, now, is_ns, ran_on, does, .. }: &Unusual) -> String {
     let now = if *is_ns { duration_of_fact(now) } else { now.clone() };
     let ran_on = ran_on.as_ref().map_or(String::new(), |cpus| format!(" (all ran on {cpus})"));
     format!("{what} {now}{ran_on}: {does}")
 }
 
-/// Such as `kernel.release: 6.1.0 → 6.18.0`.
+/// A difference, such as `kernel.release: 6.1.0 → 6.18.0`.
 pub fn difference(difference: &Difference) -> String {
     let [first, second] = values(difference);
     format!("{}: {first} → {second}", difference.name)

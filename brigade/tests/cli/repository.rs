@@ -151,7 +151,7 @@ fn arrows_point_one_way_and_form_no_circles() {
 
 /// The methods that take text apart.
 const TAKES_APART: [&str; 4] = [".strip_", ".trim", ".split", ".rsplit"];
-/// Their namesakes of lists.
+/// Methods of lists with such names.
 const OF_LISTS: [&str; 3] = [".split_first", ".split_last", ".split_at_checked"];
 /// Where `show` lays out columns and writes digits.
 const LAYOUT: [&str; 2] = ["show::page", "show::quantity"];

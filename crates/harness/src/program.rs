@@ -64,7 +64,7 @@ macro_rules! program {
         }
     };
     ($defaults:expr, $declare:expr, $body:expr) => {
-        /// This page.
+        /// The page of this program.
         pub const PAGE: $crate::page::Page = $crate::page::Page {
             name: $crate::program!().name,
             source: include_str!("lib.rs"),

@@ -22,7 +22,7 @@ const BLOCK: u64 = 16_384;
 /// Blocks that are not timed.
 const WARMUPS: u32 = 10;
 
-/// Its number in the first word, and padding.
+/// A message: its number in the first word, and padding.
 type Message = [u64; 8];
 
 fn main() -> anyhow::Result<()> {
