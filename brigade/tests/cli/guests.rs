@@ -2,12 +2,13 @@
 //! it, and its errors if one breaks the protocol. A guest whose language is not installed is
 //! skipped.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use contract::machine;
 use harness::cpus;
@@ -19,20 +20,9 @@ use serde_json::Value;
 use crate::bench::{self, Bench, Ended, heed_interrupts};
 
 const GO: &str = "goroutine-brigade";
-const PYTHON: &str = "python-brigade";
 const PYTHON_TASKS: &str = "python-tasks";
-const NODE: &str = "node-brigade";
-const ERLANG: &str = "erlang-brigade";
 const JAVA: &str = "java-brigade";
 const ASIO: &str = "asio-brigade";
-
-/// The command that runs a guest without a build, and its file.
-const SCRIPTS: [(&str, &str, &str); 4] = [
-    (PYTHON, "python3", "guests/python/brigade.py"),
-    (PYTHON_TASKS, "python3", "guests/python/tasks.py"),
-    (NODE, "node", "guests/node/brigade.js"),
-    (ERLANG, "escript", "guests/erlang/brigade.erl"),
-];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
@@ -43,28 +33,92 @@ fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
     bench::can("guests", contract::command(tool).args(arguments).current_dir(root().join(folder)))
 }
 
-/// The command that starts a guest, built once; `None` without its language.
-fn guest(name: &str) -> Option<Vec<String>> {
-    static GO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(GO, "guests/go"));
-    static JAVA_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(JAVA, "guests/java"));
-    static ASIO_FILE: LazyLock<Option<PathBuf>> = LazyLock::new(|| built(ASIO, "guests/cpp"));
-    if let Some((_, tool, file)) = SCRIPTS.iter().find(|(script, ..)| *script == name) {
-        let version = if name == ERLANG { ("erl", "-version") } else { (*tool, "--version") };
-        let file = root().join(file).to_str()?.to_owned();
-        return can(version.0, &[version.1], "guests").then(|| vec![(*tool).to_owned(), file]);
-    }
-    let file = match name {
-        JAVA => &*JAVA_FILE,
-        ASIO => &*ASIO_FILE,
-        _ => &*GO_FILE,
-    };
-    Some(vec![file.as_ref()?.to_str()?.to_owned()])
+/// The tables of all programs in `suite.toml`.
+static PROGRAMS: LazyLock<toml::Table> = LazyLock::new(|| {
+    let suite = fs::read_to_string(root().join("suite.toml")).expect("the suite");
+    let suite: toml::Table = suite.parse().expect("TOML");
+    suite["programs"].as_table().expect("tables").clone()
+});
+
+/// All guests: a folder in `guests/` and its line in `suite.toml` are enough.
+fn guests() -> impl Iterator<Item = &'static str> {
+    let prints_laps = |table: &toml::Value| table.get("form").is_some();
+    PROGRAMS.iter().filter(move |(_, table)| prints_laps(table)).map(|(name, _)| name.as_str())
 }
 
-/// The output of the script `build` in a guest's folder; it reports what is missing.
-fn built(name: &str, folder: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    can("sh", &["build", file.to_str()?], folder).then_some(file)
+/// All but Erlang's, whose virtual machine answers signals itself and switches between its threads
+/// as it likes.
+fn guests_in_control() -> impl Iterator<Item = &'static str> {
+    guests().filter(|name| *name != "erlang-brigade")
+}
+
+/// The command that starts a guest, built once, as `suite.toml` says; `None` without its language.
+fn guest(name: &str) -> Option<Vec<String>> {
+    static FOUND: Mutex<BTreeMap<String, Option<Vec<String>>>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    found.entry(name.to_owned()).or_insert_with(|| found_or_built(name)).clone()
+}
+
+fn found_or_built(name: &str) -> Option<Vec<String>> {
+    let table = &PROGRAMS[name];
+    let words = |value: &toml::Value| -> Vec<String> {
+        let words = value.as_array().expect("a list of words").iter();
+        words.map(|word| word.as_str().expect("a word").to_owned()).collect()
+    };
+    let succeeds = |command: &[String], folder: &str| {
+        let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+        can(&command[0], &arguments, folder)
+    };
+    let needs = table["needs"].as_array().expect("a list of tools");
+    if !needs.iter().all(|need| succeeds(&words(&need["command"]), "guests")) {
+        return None;
+    }
+    let Some(build) = table.get("build") else {
+        let file = root().join("guests").join(table["path"].as_str().expect("a path"));
+        return Some([words(&table["interpreter"]), vec![file.to_str()?.to_owned()]].concat());
+    };
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).to_str()?.to_owned();
+    let command = words(&build["command"]).into_iter();
+    let command: Vec<String> = command.map(|word| word.replace("{output}", &output)).collect();
+    let folder = format!("guests/{}", build["in"].as_str().expect("a folder"));
+    succeeds(&command, &folder).then(|| vec![output])
+}
+
+/// The subcommands of a guest in the cases of `suite.toml`; "" is none.
+fn subcommands(name: &str) -> BTreeSet<&'static str> {
+    static SUITE: LazyLock<String> =
+        LazyLock::new(|| fs::read_to_string(root().join("suite.toml")).expect("the suite"));
+    let is_case = |start: &usize| SUITE[..*start].ends_with(['"', '{', ',']);
+    let starts = SUITE.match_indices(name).map(|(start, _)| start).filter(is_case);
+    let rests = starts.map(|start| &SUITE[start + name.len()..]);
+    let is_end = |c: char| !c.is_ascii_lowercase() && c != '-';
+    let word = |rest: &'static str| {
+        let word = rest.strip_prefix(' ').unwrap_or_default().split(is_end).next();
+        word.filter(|word| !word.starts_with('-')).unwrap_or_default()
+    };
+    let found: BTreeSet<&str> = rests.map(word).collect();
+    assert!(!found.is_empty(), "{name} is in no case");
+    found
+}
+
+/// Flags of a short run of a guest's subcommand.
+fn short(subcommand: &'static str) -> Vec<&'static str> {
+    let flags: &[&str] = match subcommand {
+        "creation" => &["--tasks", "50", "--iters", "4", "--warmups", "1"],
+        "memory" => &["--tasks", "400", "--iters", "3"],
+        "lock" => &["--tasks", "3", "--iters", "20", "--warmups", "2", "--inside", "50"],
+        "channel" => &["--producers", "2", "--consumers", "3", "--iters", "4", "--warmups", "2"],
+        "timer" => &["--pending", "50", "--iters", "4", "--warmups", "1"],
+        "wake-all" => &["--tasks", "9", "--iters", "20", "--warmups", "2"],
+        "wake" => &["--greedy", "1", "--greedy-for", "500", "--iters", "300"],
+        _ => &["--tasks", "5", "--iters", "20", "--warmups", "2", "--max-time", "9.5"],
+    };
+    with_subcommand(subcommand, flags)
+}
+
+fn with_subcommand<'a>(subcommand: &'a str, flags: &[&'a str]) -> Vec<&'a str> {
+    let subcommand = Some(subcommand).filter(|word| !word.is_empty());
+    subcommand.into_iter().chain(flags.iter().copied()).collect()
 }
 
 /// A workspace above the cache, and what is exported to build other programs.
@@ -161,35 +215,18 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
     let schema: Value = serde_json::from_str(&schema.expect("the schema")).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     assert!(!validator.is_valid(&serde_json::json!({ "form": "laps" })), "it refuses nothing");
-    let creation = ["creation", "--tasks", "50", "--iters", "4", "--warmups", "1"];
-    let memory = ["memory", "--tasks", "400", "--iters", "3"];
-    let plain = ["--tasks", "5", "--iters", "20", "--warmups", "2", "--max-time", "9.5"];
-    let of_asyncio = |flags: &[&'static str]| [flags, &["--kind", "asyncio"]].concat();
+    let of_asyncio = |subcommand| [short(subcommand), vec!["--kind", "asyncio"]].concat();
     let mut runs = vec![
         (GO, vec!["--tasks=5", "--iters=20", "--warmups=2", "--work=9"]),
-        (PYTHON, plain.to_vec()),
-        (PYTHON_TASKS, [&["threads"], &plain[..]].concat()),
-        (PYTHON_TASKS, of_asyncio(&creation)),
-        (PYTHON_TASKS, of_asyncio(&memory)),
-        (ASIO, [&plain[..], &["--channel", "pipe"]].concat()),
+        (GO, [short("lock"), vec!["--outside", "50"]].concat()),
+        (GO, [short("channel"), vec!["--message", "1024"]].concat()),
+        (GO, [short("wake-all"), vec!["--by", "cond"]].concat()),
+        (PYTHON_TASKS, of_asyncio("creation")),
+        (PYTHON_TASKS, of_asyncio("memory")),
+        (ASIO, [short(""), vec!["--channel", "pipe"]].concat()),
     ];
-    runs.extend([GO, JAVA, NODE, ERLANG, ASIO].map(|name| (name, plain.to_vec())));
-    for name in [GO, JAVA] {
-        let lock = ["lock", "--tasks", "3", "--iters", "20", "--warmups", "2"];
-        runs.push((name, [&lock[..], &["--inside", "50", "--outside", "50"]].concat()));
-    }
-    let channel = ["channel", "--producers", "2", "--consumers", "3", "--iters", "4"];
-    runs.push((GO, [&channel[..], &["--warmups", "2", "--message", "1024"]].concat()));
-    runs.push((GO, vec!["timer", "--pending", "50", "--iters", "4", "--warmups", "1"]));
-    for by in ["close", "cond"] {
-        runs.push((GO, vec!["wake-all", "--by", by, "--tasks=9", "--iters=20", "--warmups=2"]));
-    }
-    runs.push((JAVA, vec!["wake-all", "--tasks", "9", "--iters", "20", "--warmups", "2"]));
-    for name in [PYTHON_TASKS, JAVA] {
-        runs.push((name, vec!["wake", "--greedy", "1", "--greedy-for", "500", "--iters", "300"]));
-    }
-    for name in [GO, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
-        runs.extend([(name, creation.to_vec()), (name, memory.to_vec())]);
+    for name in guests() {
+        runs.extend(subcommands(name).into_iter().map(|subcommand| (name, short(subcommand))));
     }
     for (name, flags) in runs {
         let Some(words) = guest(name) else { continue };
@@ -220,7 +257,7 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
 
 #[test]
 fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
-    for name in [GO, PYTHON, PYTHON_TASKS, JAVA, NODE, ERLANG, ASIO] {
+    for name in guests() {
         let Some(words) = guest(name) else { continue };
         for flags in [&["--moon", "5"][..], &["tea"], &["creation", "--tasks", "few"]] {
             let output = process(&words, flags).output().expect("run the guest");
@@ -233,11 +270,15 @@ fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
 }
 
 /// A guest after its first mark, which waits for an answer.
-fn measuring(name: &str, subcommand: Option<&str>) -> Option<Child> {
-    let mut words = guest(name)?;
-    words.extend(subcommand.map(str::to_owned));
-    let tasks = if subcommand == Some("channel") { "--producers" } else { "--tasks" };
+fn measuring(name: &str, subcommand: &str) -> Option<Child> {
+    let words = guest(name)?;
+    let tasks = match subcommand {
+        "channel" => "--producers",
+        "timer" => "--pending",
+        _ => "--tasks",
+    };
     let endless = [tasks, "50", "--iters", "1000000", "--max-time", "60"];
+    let endless = with_subcommand(subcommand, &endless);
     let mut command = process(&words, &endless);
     heed_interrupts(&mut command);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(name);
@@ -249,21 +290,20 @@ fn measuring(name: &str, subcommand: Option<&str>) -> Option<Child> {
 
 #[test]
 fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
-    let brigades = [(GO, Some("brigade")), (JAVA, Some("brigade")), (ASIO, None), (NODE, None)];
-    let others = [(PYTHON, None), (PYTHON_TASKS, Some("threads")), (GO, Some("lock"))];
-    let last = [(JAVA, Some("lock")), (PYTHON_TASKS, Some("wake")), (JAVA, Some("wake"))];
-    let channel = [(GO, Some("channel"))];
-    for (name, subcommand) in brigades.into_iter().chain(others).chain(last).chain(channel) {
+    let is_long = |subcommand: &&str| !["creation", "memory"].contains(subcommand);
+    let of_guest =
+        |name| subcommands(name).into_iter().filter(is_long).map(move |word| (name, word));
+    for (name, subcommand) in guests_in_control().flat_map(of_guest) {
         let Some(mut child) = measuring(name, subcommand) else { continue };
         child.stdin.as_mut().expect("piped").write_all(b"\n").expect("it reads");
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
         let output = child.wait_with_output().expect("it ends");
-        assert_eq!(output.status.code(), Some(130), "{name} {subcommand:?}");
+        assert_eq!(output.status.code(), Some(130), "{name} {subcommand}");
         // A guest without a lap so far has nothing to print.
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         if let Some(laps) = text.lines().find(|line| line.starts_with('{')) {
             let laps: Value = serde_json::from_str(laps).expect("JSON");
-            assert_eq!(laps["ended_by"], "signal", "{name} {subcommand:?}");
+            assert_eq!(laps["ended_by"], "signal", "{name} {subcommand}");
         }
     }
 }
@@ -271,9 +311,9 @@ fn an_interrupted_guest_prints_its_laps_so_far_and_exits_with_130() {
 /// Even while it waits for an answer.
 #[test]
 fn a_terminated_guest_ends_at_once() {
-    let plain = [GO, PYTHON, JAVA, NODE, ASIO].map(|name| (name, None));
-    for (name, subcommand) in plain.into_iter().chain([(PYTHON_TASKS, Some("threads"))]) {
-        let Some(mut child) = measuring(name, subcommand) else { continue };
+    for name in guests_in_control() {
+        let first = *subcommands(name).first().expect("one of a case");
+        let Some(mut child) = measuring(name, first) else { continue };
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
         let status = child.wait().expect("it ends");
         // Java's virtual machine exits by itself.
@@ -290,9 +330,7 @@ const OFF: &str = "echo measured; read -r line";
 
 /// What the table of a guest in `suite.toml` says of its tasks; a script's are goroutines.
 fn tasks_of(program: &str) -> String {
-    let suite = fs::read_to_string(root().join("suite.toml")).expect("the suite");
-    let suite: toml::Table = suite.parse().expect("TOML");
-    let Some(table) = suite["programs"].get(program) else {
+    let Some(table) = PROGRAMS.get(program) else {
         return "tasks = 'goroutine'".to_owned();
     };
     let lines = ["tasks", "tasks_with"].into_iter().filter_map(|key| {
@@ -337,9 +375,8 @@ fn record_of(program: &str, words: &[String], flags: &[&str]) -> Record {
 fn the_runner_builds_a_record_from_laps_and_counts_from_outside() {
     let one_worker = &["--workers", "1", "--tasks", "20"][..];
     let plain = &["--tasks", "20"];
-    for (name, flags) in
-        [(GO, one_worker), (JAVA, one_worker), (PYTHON, plain), (NODE, plain), (ASIO, plain)]
-    {
+    for name in guests_in_control().filter(|name| subcommands(name).contains("")) {
+        let flags = if [GO, JAVA].contains(&name) { one_worker } else { plain };
         let Some(words) = guest(name) else { continue };
         let record = record_of(name, &words, flags);
         assert_eq!((record.tasks, record.iterations, record.warmups), (20, 300, 20));
