@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser as _};
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _, ValueEnum as _, value_parser};
 use serde_json::Value;
@@ -124,11 +125,25 @@ impl Flags {
     }
 }
 
-/// What clap's error says, in one line. clap prints each missing flag on a separate line.
+/// What clap's error says, in one line, with the nearest known word. clap prints each missing flag on
+/// a separate line.
 pub fn reason(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
-    lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+    let reason = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+    let nearest = nearest_known(error);
+    nearest.map_or(reason.clone(), |word| format!("{reason}; did you mean '{word}'?"))
+}
+
+/// The flag, value or subcommand nearest to the wrong one, if one is near.
+fn nearest_known(error: &clap::Error) -> Option<&str> {
+    use ContextKind::{SuggestedArg, SuggestedSubcommand, SuggestedValue};
+    let suggested = [SuggestedArg, SuggestedSubcommand, SuggestedValue];
+    suggested.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(&**word),
+        ContextValue::Strings(words) => words.last().map(|word| &**word),
+        _ => None,
+    })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

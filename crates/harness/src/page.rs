@@ -7,7 +7,7 @@ use clap::{Args, Command};
 
 use crate::flags::Flags;
 use crate::machine::placement::{Placement, Policy};
-use crate::program::{Program, command};
+use crate::program::{Program, check, command};
 use crate::spec::{Launch, Spec};
 
 /// A program's name and source, and what may be asked of it. [`crate::program!`] makes it.
@@ -29,7 +29,7 @@ pub struct Page {
 /// read or changed: it need not be able to run the program.
 ///
 /// # Errors
-/// If the flags are wrong.
+/// If the flags are wrong, or ask for a placement or a trace that its tasks cannot have.
 pub fn declaration<F: Args>(
     program: Program,
     defaults: &Spec,
@@ -43,5 +43,7 @@ pub fn declaration<F: Args>(
     let cpus = if flags.placement == Policy::SameCpu { vec![0] } else { vec![0, 1] };
     let placement = Placement { policy: flags.placement, cpus };
     let tasks = flags.tasks.unwrap_or(defaults.tasks);
-    declare(&F::from_arg_matches(&matches)?, &Launch { tasks, placement: &placement })
+    let spec = declare(&F::from_arg_matches(&matches)?, &Launch { tasks, placement: &placement })?;
+    check(&spec, &flags)?;
+    Ok(spec)
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args, Command};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
@@ -108,6 +108,26 @@ pub fn run<F: Args>(
 pub fn command<F: Args>(program: Program, defaults: &Spec) -> Command {
     let command = Command::new(program.name).version(program.version).max_term_width(80);
     flags::with_flags(command, defaults, F::augment_args)
+}
+
+/// Checks that the placement and a trace make sense for this declaration.
+///
+/// # Errors
+/// If one does not.
+pub(crate) fn check(spec: &Spec, flags: &Flags) -> Result<(), UsageError> {
+    if flags.placement == Policy::Spread && !spec.spread {
+        return Err(UsageError(
+            "--placement spread: these tasks run on one thread, are placed by an executor, or do not \
+             communicate, so no neighbours can be put on different CPUs; choose free or same-cpu"
+                .to_owned(),
+        ));
+    }
+    if flags.trace.is_some() && !spec.hops {
+        return Err(UsageError(
+            "--trace: no task here hands over to one other task of this process".to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 fn perform(
@@ -243,19 +263,7 @@ impl Session {
         let spec = declare(&Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
         let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
-        if placement.policy == Policy::Spread && !spec.spread {
-            bail!(UsageError(
-                "--placement spread: these tasks run on one thread, are placed by an executor, or \
-                 do not communicate, so no neighbours can be put on different CPUs; choose free or \
-                 same-cpu"
-                    .to_owned()
-            ));
-        }
-        if flags.trace.is_some() && !spec.hops {
-            bail!(UsageError(
-                "--trace: no task here hands over to one other task of this process".into()
-            ));
-        }
+        check(&spec, &flags)?;
         if spec.tcp {
             inherited.extend(network::facts());
         }
