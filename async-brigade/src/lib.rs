@@ -32,6 +32,9 @@ use harness::{Bench, ChannelFlag, Launch, LoadFlags, RuntimeFlags, Spec, TaskKin
 /// each task waits until its upstream channel is readable and writes the byte
 /// downstream. That makes N + 1 hops.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade async-brigade --tasks 100 --placement same-cpu
+  brigade async-brigade --runtime tokio-current-thread --channel socketpair")]
 struct Flags {
     #[command(flatten)]
     carrier: ChannelFlag,

@@ -40,6 +40,9 @@ use spawners::{OfTokio, Spawner};
 /// first line of the body; `create_cold` is the creation in the first
 /// iteration.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade async-creation --tasks 1000
+  brigade async-creation --runtime tokio-current-thread --future-bytes 1024")]
 struct Flags {
     #[command(flatten)]
     runtime: RuntimeFlags,

@@ -41,6 +41,9 @@ use channels::{Channel, Sink, Source};
 /// back, over bounded channels of capacity 1; each task adds one, and the
 /// driver checks the sum. That makes N + 1 hops, none of which needs I/O.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade async-mem-brigade --tasks 100
+  brigade async-mem-brigade --runtime tokio --channel tokio --work 100")]
 struct Flags {
     #[command(flatten)]
     runtime: RuntimeFlags,

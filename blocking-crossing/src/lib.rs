@@ -41,6 +41,9 @@ const CALLS: u64 = 32;
 /// One iteration: each of N async tasks makes 32 calls, one after another, by the mechanism in
 /// --via. One operation is one call.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade blocking-crossing --via block-in-place
+  brigade blocking-crossing --via spawn-blocking --tasks 4 --work 500")]
 struct Flags {
     /// Where a call runs
     #[arg(long, value_enum, default_value_t = Via::SpawnBlocking)]

@@ -81,6 +81,9 @@ const STACK_BYTES: usize = 256 << 10;
 /// One iteration is 16,384 messages, as fast as the tasks can. With --rate it is one message, timed
 /// from when it is due.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade channel-load --channel crossbeam --producers 4 --capacity 64
+  brigade channel-load --channel tokio --runtime tokio --rate 10000")]
 struct Flags {
     /// The channel
     #[arg(long, value_enum, default_value_t = Kind::Std)]

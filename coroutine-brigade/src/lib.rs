@@ -27,6 +27,9 @@ use harness::{
 /// One iteration: the driver resumes N coroutines in turn; each adds one to the number that it gets
 /// and suspends with it, and the driver checks the sum. That makes N + 1 hops, without the kernel.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade coroutine-brigade --tasks 10000
+  brigade coroutine-brigade --tasks 100 --stack-size 65536 --work 100")]
 struct Flags {
     #[command(flatten)]
     stack: StackFlag,

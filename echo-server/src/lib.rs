@@ -83,6 +83,9 @@ const WAITED: f64 = 0.2;
 /// --tasks connections. One iteration is 256 requests, --busy of them under way
 /// at a time. With --rate it is one request, timed from when it was due.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade echo-server --kind epoll --tasks 1000
+  brigade echo-server --kind tokio --tasks 100 --rate 5000 --work 10")]
 struct Flags {
     /// What serves the connections
     #[arg(long, value_enum, default_value_t = Kind::Thread)]

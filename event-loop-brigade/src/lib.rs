@@ -37,6 +37,9 @@ use ring::Ring;
 /// That makes N + 1 hops, each with the system calls that any runtime must
 /// make.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade event-loop-brigade --loop io-uring --tasks 100
+  brigade event-loop-brigade --loop epoll-level --channel socketpair")]
 struct Flags {
     /// How the thread waits
     #[arg(long = "loop", value_enum, default_value_t = Loop::EpollEdge)]

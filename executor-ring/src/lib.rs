@@ -45,6 +45,9 @@ use ring::{Counts, Delivery, Node, Spawner, drive};
 /// One iteration: each of N nodes starts one message; each node adds one and passes it on, spawning
 /// the send, until it has gone round. One operation is one spawn.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade executor-ring --executor tokio-ct
+  brigade executor-ring --executor async-std --spawn spawn-handle")]
 struct Flags {
     /// Executor of the tasks
     #[arg(long, value_enum, default_value_t = Executor::TokioTp, value_name = "NAME")]

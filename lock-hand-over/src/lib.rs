@@ -71,6 +71,9 @@ const MOST_RATE: i64 = 100_000_000;
 /// One iteration is 1024 consecutive acquisitions by any of the tasks, as fast as they can.
 /// With --rate it is one acquisition, timed from when it is due.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade lock-hand-over --lock parking-lot --tasks 8 --inside 100 --outside 100
+  brigade lock-hand-over --runtime tokio --lock tokio --rate 10000")]
 struct Flags {
     /// The lock
     #[arg(long, value_enum, default_value_t = Kind::Std)]

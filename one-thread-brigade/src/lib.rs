@@ -22,6 +22,9 @@ use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, TaskKind, f
 /// One iteration: one thread writes a byte into each of N + 1 channels in turn
 /// and reads it back. That makes N + 1 hops without a switch.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade one-thread-brigade --tasks 100
+  brigade one-thread-brigade --channel socketpair --working-set 16384")]
 struct Flags {
     #[command(flatten)]
     carrier: ChannelFlag,

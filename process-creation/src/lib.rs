@@ -48,6 +48,9 @@ const STACK_UNITS: usize = (64 << 10) / size_of::<u128>();
 /// them. One operation is one of them. `launch` is the time until the call
 /// returns in the parent, `join` the time until the last one is reaped.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade process-creation --via vfork --exec
+  brigade process-creation --via fork --resident-mib 64")]
 struct Flags {
     /// Mechanism that launches the tasks
     #[arg(long, value_enum, default_value_t = Via::Fork)]

@@ -26,6 +26,9 @@ use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
 ///
 /// One iteration: K laps, by any of the rings. That makes K (N + 1) hops.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade rings --rings 8 --tasks 50
+  brigade rings --runtime tokio --rings 2 --placement spread")]
 struct Flags {
     /// Number of rings at once, each with --tasks tasks
     #[arg(long, value_name = "K", default_value_t = 4)]

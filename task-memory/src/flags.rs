@@ -75,6 +75,9 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 /// Tasks are added step by step; after each step the memory of the process and
 /// of the machine is read. One iteration adds the tasks of one step.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade task-memory --kind thread --tasks 4000
+  brigade task-memory --kind tokio --waiting channel --tasks 200000")]
 pub struct Flags {
     /// Kind of the tasks
     #[arg(long, value_enum, default_value_t = Subject::Thread)]

@@ -33,6 +33,9 @@ use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, TaskKin
 /// --kind process; each blocks until its upstream channel has the byte and sends it downstream.
 /// That makes N + 1 hops, each with a context switch.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade thread-brigade --tasks 100 --placement same-cpu
+  brigade thread-brigade --channel futex --placement spread --keep-awake")]
 struct Flags {
     /// Whether the tasks are threads or processes
     #[arg(long, value_enum, default_value_t = ThreadOrProcess::Thread)]

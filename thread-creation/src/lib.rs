@@ -36,6 +36,9 @@ use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, clock, failure
 /// any stack can be reused. Later ones reuse the stacks that the C library
 /// keeps, at most 40 MiB.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade thread-creation --tasks 20
+  brigade thread-creation --stack-size 65536 --placement same-cpu")]
 struct Flags {
     #[command(flatten)]
     stack: StackFlag,

@@ -41,6 +41,9 @@ use crate::pair::{measure_alone, measure_processes, measure_threads};
 /// switches. If a hand-over takes less than a microsecond, an iteration is a
 /// batch of round trips.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade thread-switch --via futex --placement same-cpu
+  brigade thread-switch --via pipe --kind process --placement spread")]
 struct Flags {
     /// Hand-over mechanism
     #[arg(long, value_enum, default_value_t = Via::Pipe)]

@@ -79,6 +79,9 @@ const TICK: Duration = Duration::from_millis(1);
 ///
 /// One iteration is 1000 cycles: arm a timer, cancel it.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade timer-cost --timer tokio --pending 100000
+  brigade timer-cost --timer timerfd --pending 10 --first")]
 struct Flags {
     /// The timers
     #[arg(long, value_enum, default_value_t = Kind::Tokio)]

@@ -61,6 +61,9 @@ const MOST_AWAKE: u64 = 100;
 /// One iteration is one event, and one operation is one woken task. The waker begins when all tasks
 /// sleep, and the time of an iteration runs from its call until the last task runs.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade wake-all --by futex --tasks 1000
+  brigade wake-all --by tokio-notify --runtime tokio --tasks 10000")]
 struct Flags {
     /// What wakes the tasks
     #[arg(long, value_enum, default_value_t = By::Condvar)]

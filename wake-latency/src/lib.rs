@@ -55,6 +55,9 @@ const MOST_GREED: i64 = 1_000_000;
 /// One iteration is one wake-up: at its intended time, independent of earlier wake-ups, a timer or
 /// another thread wakes a sleeper. Its latency is the time from then until it runs.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  brigade wake-latency --rate 1000 --hogs 2
+  brigade wake-latency --runtime tokio --source timer --greedy 1")]
 struct Flags {
     /// What wakes a sleeper
     #[arg(long, value_enum, default_value_t = Source::Futex)]

@@ -35,6 +35,9 @@ use tasks::{CYCLES, Yield};
 /// One cycle: work, then a switch of the kind in --scenario, until it is the
 /// task's turn again. One iteration is a block of 5000 cycles.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  brigade yield-cost --scenario coroutine
+  brigade yield-cost --scenario sched-yield --placement same-cpu --work 500")]
 struct Flags {
     /// What a cycle does after its work
     #[arg(long, value_enum, default_value_t = Scenario::YieldTokioCt, value_name = "NAME")]
