@@ -7,7 +7,7 @@ use std::ffi::{CString, OsStr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Arg;
+use clap::{Arg, Command};
 use harness::TaskKind;
 use harness::page::Page;
 use nix::sys::prctl;
@@ -42,6 +42,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PAGES.iter().map(|page| page.name)
 }
 
+/// The command lines of all programs.
+pub fn commands() -> impl Iterator<Item = Command> {
+    PAGES.iter().map(|page| (page.command)())
+}
+
 /// The page of the program with this name.
 pub fn page(name: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.name == name)
@@ -69,6 +74,17 @@ pub fn has_flag(name: &str, flag: &str) -> bool {
 /// or does not know, or is no program of this binary.
 pub fn task_kind(name: &str, flags: &[String]) -> Option<TaskKind> {
     (page(name)?.declaration)(flags).ok()?.kind
+}
+
+/// Why a program refuses these flags on any machine; `None` if it accepts them, or is no program of
+/// this binary.
+pub fn refusal(name: &str, flags: &[String]) -> Option<String> {
+    let error = (page(name)?.declaration)(flags).err()?;
+    Some(match error.downcast_ref::<clap::Error>() {
+        Some(error) if error.use_stderr() => harness::flags::reason(error),
+        Some(_) => "with this flag it measures nothing".to_owned(),
+        None => format!("{error:#}"),
+    })
 }
 
 /// Runs a program if this process was started under its name.
@@ -105,6 +121,47 @@ mod tests {
         }
         assert_eq!(task_kind("thread-brigade", &["--kind=fibre".to_owned()]), None);
         assert_eq!(task_kind("python-brigade", &[]), None);
+    }
+
+    #[test]
+    fn flags_that_no_machine_accepts_are_refused_with_the_nearest_word() {
+        let refused = |program: &str, flags: &str| {
+            let words: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+            refusal(program, &words)
+        };
+        for (program, flags, reason) in [
+            ("thread-brigade", "--taskss 3", "did you mean '--tasks'?"),
+            ("thread-brigade", "--kind proces", "did you mean 'process'?"),
+            ("thread-brigade", "--tasks x", "'x'"),
+            ("async-mem-brigade", "--placement spread", "--placement spread"),
+            ("thread-creation", "--trace file", "--trace"),
+            ("thread-brigade", "--help", "measures nothing"),
+        ] {
+            let found = refused(program, flags).unwrap_or_default();
+            assert!(found.contains(reason), "{program} {flags}: {found}");
+        }
+        for (program, flags) in [
+            ("thread-brigade", "--tasks 4000000000 --placement spread --trace file"),
+            ("python-brigade", "--no-flag-of-it"),
+        ] {
+            assert_eq!(refused(program, flags), None, "{program} {flags}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_program_has_two_examples_that_it_accepts() {
+        for page in PAGES {
+            let command = (page.command)();
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            assert_eq!((lines.len(), lines[0]), (3, "Examples:"), "{}: {help}", page.name);
+            for line in &lines[1..] {
+                assert!(line.len() <= 80, "{line}");
+                let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+                assert_eq!(words[..2], ["brigade", page.name], "{line}");
+                assert_eq!(refusal(page.name, &words[2..]), None, "{line}");
+            }
+        }
     }
 
     #[test]

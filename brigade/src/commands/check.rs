@@ -5,7 +5,7 @@ use harness::record::{Record, Switches};
 use harness::terminal;
 
 use crate::commands::output;
-use crate::commands::session::{Built, Session};
+use crate::commands::session::{Built, Session, check_flags};
 use crate::exit::Exit;
 use crate::manifest::tables::Form;
 use crate::manifest::{Case, Manifest, Placement};
@@ -25,6 +25,7 @@ pub fn check(names: &[String], manifest: &Manifest) -> anyhow::Result<Exit> {
         [] => manifest.cases.iter().collect(),
         names => manifest.chosen(names)?,
     };
+    check_flags(manifest, &cases, &manifest.typed(names), &[])?;
     let mut session = Session::begin(manifest)?;
     let Built { cases, binaries, skipped: lacking } = session.build(cases)?;
 

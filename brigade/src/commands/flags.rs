@@ -1,12 +1,13 @@
 //! The command line, and its completion by a shell: `source <(COMPLETE=bash brigade)`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use harness::limits::Kind;
@@ -14,10 +15,11 @@ use harness::limits::Kind;
 use crate::commands::output;
 use crate::exit::{Exit, UsageError};
 use crate::judge::run::Run;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, did_you_mean};
 use crate::measure::environment::REVISION;
 use crate::programs;
-use crate::store::results::Folder;
+use crate::shell::quoted;
+use crate::store::results::{Folder, cannot_write};
 
 /// Measures what threads, async tasks, coroutines and processes cost on this machine.
 ///
@@ -222,6 +224,17 @@ impl MeasureFlags {
         Folder::create(&parent, &run.description, &run.environment, &(label + &side))
     }
 
+    /// Checks that a run's folder can be created, before anything is waited for or built.
+    ///
+    /// # Errors
+    /// Why it cannot be created.
+    pub fn check_folder(&self, manifest: &Manifest) -> anyhow::Result<()> {
+        let parent = self.results.clone().unwrap_or_else(|| manifest.results());
+        let existing = parent.ancestors().find(|folder| folder.symlink_metadata().is_ok());
+        let checked = output::check_folder(existing.unwrap_or(Path::new("")));
+        checked.with_context(|| cannot_write(&parent))
+    }
+
     /// The seconds that were given, or `default` unless rounds were.
     pub fn seconds(&self, default: f64) -> Option<f64> {
         match self.time {
@@ -362,20 +375,79 @@ pub fn explain(error: &clap::Error) -> anyhow::Result<Exit> {
         output::print(&error.render().to_string())?;
         return Ok(Exit::Done);
     }
-    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && Manifest::load(None).is_ok_and(|all| all.groups.iter().any(|group| group.name == *name))
+    let words: Vec<String> =
+        env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        bail!(UsageError(unknown_command(name)));
+    }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(command) = with_quoted_case(&words)
     {
-        bail!(UsageError(format!("'{name}' is a group: brigade run {name}")));
+        bail!(UsageError(format!("quote the case: {command}")));
     }
     bail!(UsageError(format!("{} (try --help)", harness::flags::reason(error))))
 }
 
+/// Names a word that is no subcommand, and what may be meant.
+fn unknown_command(name: &str) -> String {
+    let groups = Manifest::load(None).unwrap_or_default().groups;
+    let groups: Vec<&str> = groups.iter().map(|group| &*group.name).collect();
+    if groups.contains(&name) {
+        return format!("'{name}' is a group: brigade run {name}");
+    }
+    let cli = Cli::command();
+    let commands = cli.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut known: Vec<&str> = commands.map(clap::Command::get_name).collect();
+    known.extend(groups);
+    for program in programs::names() {
+        known.push(program);
+    }
+    format!("unknown command '{name}'{} (try --help)", did_you_mean(name, known))
+}
+
+/// The command line with quotes around a case that lacks them, such as the last three words of
+/// `run thread-brigade --placement spread`; `None` if there is no such case.
+fn with_quoted_case(words: &[String]) -> Option<String> {
+    let manifest = Manifest::load(None).ok()?;
+    let mut cli = Cli::command();
+    cli.build();
+    let command = words.iter().find_map(|word| cli.find_subcommand(word))?;
+    let takes_cases = ["run", "list", "check", "compare", "trace"].contains(&command.get_name());
+    let at = words.iter().position(|word| manifest.programs.contains_key(word))?;
+    if !takes_cases || !words[at + 1..].iter().any(|word| word.starts_with("--")) {
+        return None;
+    }
+    // The command's own flags are not the case's.
+    let (mut case, mut own) = (vec![&*words[at]], Vec::new());
+    let mut rest = words[at + 1..].iter().peekable();
+    while let Some(word) = rest.next() {
+        let name = word.split('=').next().unwrap_or_default();
+        let mut flags = command.get_arguments();
+        let flag = flags.find(|arg| arg.get_long().is_some_and(|long| name == format!("--{long}")));
+        let list = if flag.is_some() { &mut own } else { &mut case };
+        list.push(word);
+        let takes_value = flag.is_none_or(|flag| flag.get_action().takes_values());
+        if takes_value && word.starts_with("--") && !word.contains('=') {
+            list.extend(rest.next_if(|next| !next.starts_with('-')).map(String::as_str));
+        }
+    }
+    let case = case.join(" ");
+    let before = words[..at].iter().map(String::as_str);
+    let line = ["brigade"].into_iter().chain(before).chain([&*case]).chain(own);
+    Some(quoted(line))
+}
+
 /// Answers a shell that requests completions (`COMPLETE=bash brigade`), and exits.
 pub fn complete() {
-    let command = || {
-        programs::names().map(clap::Command::new).fold(Cli::command(), clap::Command::subcommand)
-    };
-    CompleteEnv::with_factory(command).complete();
+    CompleteEnv::with_factory(with_programs).complete();
+}
+
+/// The command line with every program as a subcommand, which has the program's flags.
+fn with_programs() -> clap::Command {
+    // A program does not take the manifest.
+    let none = || Arg::new("manifest").long("manifest").hide(true);
+    let programs = programs::commands().map(|program| program.arg(none()));
+    programs.fold(Cli::command(), clap::Command::subcommand)
 }
 
 fn groups_and_cases() -> Vec<CompletionCandidate> {
@@ -390,7 +462,170 @@ fn cases() -> Vec<CompletionCandidate> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::fixtures;
+    use crate::judge::report::{RunData, RunProgress, report};
+    use crate::show::screen::{Place, screen};
+
+    #[test]
+    fn a_case_without_quotes_gets_them_and_the_commands_flags_do_not() {
+        for (line, expected) in [
+            (
+                "run thread-brigade --placement spread",
+                Some("brigade run 'thread-brigade --placement spread'"),
+            ),
+            (
+                "run thread-brigade --placement spread --rounds 3 --full --tasks=9",
+                Some("brigade run 'thread-brigade --placement spread --tasks=9' --rounds 3 --full"),
+            ),
+            (
+                "trace rings --tasks 5 --svg x.svg",
+                Some("brigade trace 'rings --tasks 5' --svg x.svg"),
+            ),
+            (
+                "--manifest m run goroutine-brigade memory --x",
+                Some("brigade --manifest m run 'goroutine-brigade memory --x'"),
+            ),
+            ("run thread-brigade", None),
+            ("run hops --placement spread", None),
+            ("limits --tasks 5 thread-brigade --x", None),
+            ("--placement spread", None),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(with_quoted_case(&words).as_deref(), expected, "{line}");
+        }
+    }
+
+    /// Whether a reader can type a printed command: its flags are known, and the groups and cases
+    /// that it names. Words in capitals are for the reader to replace.
+    fn check_typed(line: &str) -> Result<(), String> {
+        // What a shell does with the output, and alternatives.
+        let line = line.split(['>', '|']).next().unwrap_or_default();
+        let line = line.replace("--pid PID", "--pid 1").replace("--tasks N", "--tasks 1");
+        let mut words = shlex::split(&line).ok_or("a quote is open")?;
+        // A flag that is only mentioned lacks its value.
+        if words.len() == 3 && words[2].starts_with("--") {
+            words.pop();
+        }
+        if let Some(name) = words.get(1)
+            && programs::page(name).is_some()
+        {
+            return programs::refusal(name, &words[2..]).map_or(Ok(()), Err);
+        }
+        let cli = Cli::try_parse_from(&words).map_err(|error| harness::flags::reason(&error))?;
+        let mut names = match cli.command {
+            Some(Command::Run { names, .. } | Command::List { names }) => names,
+            Some(Command::Trace(flags)) => vec![flags.case],
+            _ => Vec::new(),
+        };
+        let is_placeholder = |name: &String| name.chars().all(|c| c.is_uppercase() || c == '…');
+        names.retain(|name| !is_placeholder(name));
+        if cli.manifest.is_none() && !names.is_empty() {
+            let mut manifest = Manifest::load(None).map_err(|error| error.to_string())?;
+            manifest.admit(&names);
+            manifest.chosen(&names).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The commands in a document: in backticks, or as a line of code.
+    fn commands_in(document: &str) -> Vec<String> {
+        let code = document.lines().filter_map(|line| line.strip_prefix("    "));
+        let mut found: Vec<String> = code.map(str::to_owned).collect();
+        for paragraph in document.split("\n\n").filter(|text| !text.contains("```")) {
+            // A line may break inside of a command.
+            let paragraph = paragraph.replace('\n', " ");
+            found.extend(paragraph.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+        found.retain(|text| text.starts_with("brigade "));
+        found
+    }
+
+    #[test]
+    fn every_command_in_help_documents_and_screens_can_be_typed() {
+        let mut commands = Vec::new();
+        let helps = with_programs();
+        let helps = helps.get_subcommands().filter_map(clap::Command::get_after_help);
+        let helps = helps.map(ToString::to_string).chain([after(&["brigade"])]);
+        for help in helps {
+            let lines = help.lines().filter_map(|line| line.strip_prefix("  brigade "));
+            commands.extend(lines.map(|line| format!("brigade {line}")));
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let documents = root.join("docs").read_dir().expect("docs");
+        let documents = documents.map(|entry| entry.expect("docs").path());
+        let documents = documents.filter(|path| path.extension().is_some_and(|end| end == "md"));
+        for path in documents.chain([root.join("README.md"), root.join("CONTRIBUTING.md")]) {
+            commands.extend(commands_in(&fs::read_to_string(path).expect("a document")));
+        }
+        let manifest = Manifest::load(None).expect("a manifest");
+        for folder in contract::repository::recorded_runs() {
+            let mut run = fixtures::read(&folder).judged();
+            let progress = RunProgress { is_complete: true, ..RunProgress::default() };
+            let (name, run) = ("a run".to_owned(), &mut run);
+            let report = report(&manifest, RunData { name, run, progress, alike: &[] });
+            let place = Place { folder: "a folder/of a run", ..Place::default() };
+            let text = screen(&report, place);
+            let lines = text.lines().filter_map(|line| line.split_once(": brigade "));
+            let printed = lines.map(|(_, rest)| rest.split(" (").next().unwrap_or_default());
+            commands.extend(printed.map(|rest| format!("brigade {rest}")));
+        }
+        assert!(commands.len() > 80, "{} commands: {commands:#?}", commands.len());
+        for command in commands {
+            let typed = check_typed(&command);
+            assert_eq!(typed, Ok(()), "{command}");
+        }
+        for wrong in
+            ["brigade run hopps", "brigade report --ful", "brigade rings --x 1", "brigade x"]
+        {
+            check_typed(wrong).unwrap_err();
+        }
+    }
+
+    /// The committed manual pages match the flags. After a change,
+    /// `UPDATE_MANUAL=1 cargo test -p brigade manual` rewrites them.
+    #[test]
+    fn the_manual_pages_are_committed() {
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
+        let written = tempfile::tempdir().expect("a folder");
+        let names = programs::names().collect::<Vec<_>>().join(", ");
+        let help = after(&["brigade", "measuring"]);
+        // The version of a release build has its commit, and a new program changes no page.
+        let command = Cli::command()
+            .version(env!("CARGO_PKG_VERSION"))
+            .after_help(help.replace(&names, "brigade --help lists them."));
+        clap_mangen::generate_to(command, written.path()).expect("manual pages");
+        let texts = |folder: &Path| -> BTreeMap<String, String> {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let text = |entry: fs::DirEntry| {
+                let name = entry.file_name().into_string().expect("a name in UTF-8");
+                (name, fs::read_to_string(entry.path()).expect("a page"))
+            };
+            entries.map(text).collect()
+        };
+        let pages = texts(written.path());
+        assert!(pages.contains_key("brigade.1") && pages.contains_key("brigade-run.1"));
+        if env::var_os("UPDATE_MANUAL").is_some() {
+            let _ = fs::remove_dir_all(&committed);
+            fs::create_dir(&committed).expect("a folder");
+            for (name, text) in &pages {
+                fs::write(committed.join(name), text).expect("a page");
+            }
+        }
+        let is_same = texts(&committed) == pages;
+        assert!(is_same, "stale: UPDATE_MANUAL=1 cargo test -p brigade manual");
+    }
+
+    #[test]
+    fn completions_have_the_flags_of_programs() {
+        let whole = with_programs();
+        whole.clone().debug_assert();
+        let program = whole.find_subcommand("thread-brigade").expect("a program");
+        let flags: Vec<&str> = program.get_arguments().filter_map(Arg::get_long).collect();
+        assert!(flags.contains(&"placement") && flags.contains(&"tasks"), "{flags:?}");
+    }
 
     #[test]
     fn the_help_of_every_command_has_examples() {

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::ValueEnum as _;
 use harness::clock;
 use harness::counters::{Counters, SwitchCounter, ended_ns};
@@ -37,6 +38,9 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     if flags.pid.is_none() && flags.command.is_empty() {
         let which = "impact: name a process, --pid PID, or a command, -- COMMAND";
         bail!(UsageError(which.to_owned()));
+    }
+    if let Some(pid) = flags.pid {
+        ensure!(Path::new(&format!("/proc/{pid}")).exists(), ended(pid));
     }
     let prices = prices(flags, manifest)?;
     let mut signals = Signals::register().context("setting up signal handlers")?;
@@ -92,6 +96,11 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     })
 }
 
+/// That there is no such process.
+fn ended(pid: u32) -> String {
+    format!("--pid {pid}: no such process, or it ended; try brigade impact -- COMMAND")
+}
+
 /// What the kernel has counted on all CPUs since boot.
 struct Counted {
     /// When it was read, on the clock of [`clock`].
@@ -135,15 +144,13 @@ impl Reading {
 /// Counts what a process and its descendants use for so many seconds, or until a signal.
 fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    let ended =
-        || format!("--pid {pid}: no such process, or it ended; try brigade impact -- COMMAND");
     let watched = |pid: u32| {
         let counter = SwitchCounter::of_process(pid);
         Some((pid, Watched { reading: Reading::of_process(pid)?, counter }))
     };
     let mut watched: BTreeMap<u32, Watched> =
         family_of(pid).into_iter().filter_map(watched).collect();
-    watched.get(&pid).with_context(ended)?;
+    watched.get(&pid).with_context(|| ended(pid))?;
     signals.sleep_until(end);
     let files = SystemFiles::live();
     let mut sum = Used { processes: Some(0), ..Used::default() };
@@ -154,7 +161,7 @@ fn watch(pid: u32, seconds: f64, signals: &mut Signals) -> anyhow::Result<Used> 
         let before = watched.remove(&member);
         match used_since(member, before) {
             Some(used) => sum = sum.plus(used),
-            None if member == pid => bail!(ended()),
+            None if member == pid => bail!(ended(pid)),
             None => sum.at_least = true,
         }
     }

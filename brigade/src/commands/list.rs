@@ -1,42 +1,47 @@
 //! `brigade list`: prints the groups, the cases of a group, or what a case does.
 
-use harness::flags::name;
-use harness::terminal;
 use harness::tokio_settings::DEFAULTS;
+use harness::{flags, terminal};
 
 use crate::commands::output;
-use crate::exit::Exit;
+use crate::commands::session::check_flags;
+use crate::exit::{Exit, UsageError};
 use crate::manifest::{Case, Group, Manifest, default_seconds};
 use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
 use crate::programs;
 use crate::shell::quoted;
-use crate::show::page::{Table, left, lines, right};
+use crate::show::page::{Table, left, lines, right, unbroken};
+use crate::store::results::Skipped;
 
 /// Runs `brigade list`.
 ///
 /// # Errors
-/// If a name is unknown, the manifest is wrong, or standard output cannot be written.
+/// If a name is unknown, a case has flags that its program refuses, the manifest is wrong, or
+/// standard output cannot be written.
 pub fn list(names: &[String], mut manifest: Manifest) -> anyhow::Result<Exit> {
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
-    let is_group = |name: &String| manifest.groups.iter().any(|group| group.name == *name);
-    let text = match names {
-        [] => groups(&manifest, &chosen),
-        names if names.iter().any(is_group) => {
-            let (possible, rest) = Capabilities::detect(&manifest)?.divide(chosen);
-            let possible = possible.iter().map(|case| format!("{}\n", case.name));
-            let rest = rest.iter().map(|skip| format!("{}: skipped: {}\n", skip.case, skip.reason));
-            terminal::text(&possible.chain(rest).collect::<String>())
-        }
-        _ => {
-            let pages: Vec<String> = chosen.iter().map(|case| page(&manifest, case)).collect();
-            pages.join("\n")
-        }
-    };
-    output::print(&text)?;
+    if names.is_empty() {
+        output::print(&groups(&manifest, &chosen))?;
+        return Ok(Exit::Done);
+    }
+    check_flags(&manifest, &chosen, &manifest.typed(names), &[])?;
+    let programs = chosen.iter().map(|case| &*case.program).collect();
+    let capabilities = Capabilities::detect(&manifest, &programs)?;
+    let mut pages = Vec::new();
+    for name in names {
+        pages.push(match manifest.groups.iter().find(|group| group.name == *name) {
+            Some(group) => group_page(&manifest, group, &capabilities),
+            None => page(&manifest, manifest.case(name).map_err(UsageError)?, &capabilities),
+        });
+    }
+    output::print(&pages.join("\n"))?;
     Ok(Exit::Done)
 }
+
+/// The name of the cases that `brigade run` measures without one.
+const DEFAULT: &str = "(default)";
 
 /// The groups, and what `brigade run` runs without one.
 fn groups(manifest: &Manifest, default: &[&Case]) -> String {
@@ -46,33 +51,81 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
         let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];
         table.push(cells.map(|cell| terminal::line(&cell)).to_vec());
     };
-    push("", default.len(), "What does concurrency cost on this machine?");
+    push(DEFAULT, default.len(), "What does concurrency cost on this machine?");
     for Group { name, question, cases, .. } in &manifest.groups {
         push(name, cases.len(), question);
     }
-    let more = "brigade list GROUP prints its cases; brigade list 'CASE' explains one.";
-    format!("{}\n{}", table.text(), lines(more))
+    let more = format!(
+        "{} measures a group, without a name the first line. {} prints its cases; {} explains one.",
+        unbroken("brigade run GROUP"),
+        unbroken("brigade list GROUP"),
+        unbroken("brigade list 'CASE'")
+    );
+    format!("{}\n{}", table.text(), lines(&more))
+}
+
+/// A group's question and note, and its cases; those that cannot run here with the reason.
+fn group_page(manifest: &Manifest, group: &Group, capabilities: &Capabilities) -> String {
+    let Group { name, question, note, cases, .. } = group;
+    let mut text = lines(&terminal::line(question));
+    text.extend(note.iter().map(|note| lines(&terminal::line(note))));
+    let cases = cases.iter().filter_map(|name| manifest.case(name).ok()).collect();
+    let (possible, skipped) = capabilities.divide(cases);
+    let possible: String = possible.iter().map(|case| format!("{}\n", case.name)).collect();
+    let skipped: String = skipped
+        .iter()
+        .map(|Skipped { case, reason }| format!("{case}: skipped: {reason}\n"))
+        .collect();
+    let run = format!("measure:  {}\n", quoted(["brigade", "run", name]));
+    text + "\n" + &terminal::text(&(possible + &skipped + "\n" + &run))
 }
 
 /// What a case does, what is counted, and its known biases: the page of its program.
-fn page(manifest: &Manifest, case: &Case) -> String {
+fn page(manifest: &Manifest, case: &Case, capabilities: &Capabilities) -> String {
     let groups = manifest.groups.iter().filter(|group| group.cases.contains(&case.name));
-    let answers =
-        groups.map(|group| lines(&terminal::line(&format!("answers: {}", group.question))));
+    let answers: String = groups
+        .map(|group| lines(&terminal::line(&format!("answers: {}", group.question))))
+        .collect();
     let page = programs::page(&case.program).map(|page| paragraphs(page.source));
     let page = page.unwrap_or_else(|| {
-        format!("What one iteration does: {} --help\n", terminal::line(&case.program))
+        let text = "A program in another language, or outside this repository: what a lap does is in \
+                    its source.";
+        lines(text)
     });
-    let words = command(manifest.program_of(case).form, case, &[]).into_iter();
-    let words: Vec<String> = words.filter(|word| word != "--json" && word != "--quiet").collect();
-    let by_hand = format!("by hand:  {}\n", quoted(words.iter().map(String::as_str)));
-    let run = format!("measure:  {}\n", quoted(["brigade", "run", &case.name]));
-    let kind = manifest.task_kind(case);
-    let kind = kind.map_or_else(String::new, |kind| format!("kind:     {}\n", name(&kind)));
-    let tokio =
-        if runs_on_tokio(case) { lines(&format!("--tokio:  {DEFAULTS}")) } else { String::new() };
-    let answers: String = answers.collect();
-    format!("{answers}\n{page}\n{}", terminal::text(&(kind + &by_hand + &run + &tokio)))
+    let mut text = String::new();
+    if let Some(kind) = manifest.task_kind(case) {
+        text += &format!("kind:     {}\n", flags::name(&kind));
+    }
+    if let Some(words) = by_hand(manifest, case) {
+        text += &format!("by hand:  {}\n", quoted(words.iter().map(String::as_str)));
+    }
+    text += &match capabilities.lack(case) {
+        None => format!("measure:  {}\n", quoted(["brigade", "run", &case.name])),
+        Some(reason) => format!("cannot run here: {reason}\n"),
+    };
+    if runs_on_tokio(case) {
+        text += &lines(&format!("--tokio:  {DEFAULTS}"));
+    }
+    let answers = if answers.is_empty() { answers } else { answers + "\n" };
+    format!("{answers}{page}\n{}", terminal::text(&text))
+}
+
+/// The command that runs a case without the runner; `None` if its program must be built first, or is
+/// a server.
+fn by_hand(manifest: &Manifest, case: &Case) -> Option<Vec<String>> {
+    let program = manifest.program_of(case);
+    let mut words = command(program.form, case, &[]);
+    words.retain(|word| word != "--json" && word != "--quiet");
+    let mut begin = program.interpreter.clone();
+    if program.is_contained() {
+        begin = vec!["brigade".to_owned(), case.program.clone()];
+    } else if program.server.is_some() {
+        return None;
+    } else {
+        let file = manifest.guests.as_ref()?.join(program.path.as_ref()?);
+        begin.push(file.to_string_lossy().into_owned());
+    }
+    Some([&begin, &words[1..]].concat())
 }
 
 /// Whether a case's program takes tokio's settings, and the case runs on tokio.

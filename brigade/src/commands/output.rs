@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 pub use harness::program::{print, print_coloured};
 use harness::terminal;
+use nix::unistd::{AccessFlags, access};
 use serde::Serialize;
-use terminal_size::{Height, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::store::results;
 use crate::store::warnings::Warnings;
@@ -35,7 +36,12 @@ pub struct Live {
     lines: usize,
     /// When they were drawn, and how long that took.
     drawn: Option<(Instant, Duration)>,
+    /// When the last line was written, or could have been.
+    written: Option<Instant>,
 }
+
+/// How often a line says how far a run is where there is no screen.
+const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// Drawing takes at most one part in so many of the time: the longer a run, the longer a draw takes.
 const TIMES_BETWEEN: u32 = 50;
@@ -59,9 +65,17 @@ impl Live {
         self.drawn = Some((Instant::now(), began.elapsed()));
     }
 
+    /// Says every 30 seconds how far a run is if standard error shows no screen: in a log, or on a
+    /// dumb terminal.
+    pub fn log(&mut self, line: impl FnOnce() -> String) {
+        if lines_of_terminal().is_none() && is_due(&mut self.written, Instant::now()) {
+            warn(&line());
+        }
+    }
+
     /// Says on a terminal without a screen what takes a while.
     pub fn note(&self, message: &str) {
-        if self.lines == 0 && io::stderr().is_terminal() {
+        if self.lines == 0 && is_read() {
             warn(message);
         }
     }
@@ -78,6 +92,21 @@ impl Drop for Live {
             show(&format!("{}\x1b[J", self.cursor_to_first_line()));
         }
     }
+}
+
+/// Whether a line is due: the first one [`BETWEEN_LINES`] after the first question.
+fn is_due(written: &mut Option<Instant>, now: Instant) -> bool {
+    let last = *written.get_or_insert(now);
+    let is_due = now.saturating_duration_since(last) >= BETWEEN_LINES;
+    if is_due {
+        *written = Some(now);
+    }
+    is_due
+}
+
+/// Whether a person reads standard error.
+pub fn is_read() -> bool {
+    io::stderr().is_terminal()
 }
 
 /// Writes to the terminal in one go, so that it does not flicker.
@@ -98,6 +127,12 @@ pub fn height() -> Option<usize> {
     Some(rows.into())
 }
 
+/// The width of the terminal on standard output; `None` without one.
+pub fn width() -> Option<usize> {
+    let (Width(columns), _) = terminal_size_of(io::stdout())?;
+    Some(columns.into())
+}
+
 /// A value as a line of JSON.
 ///
 /// # Errors
@@ -112,12 +147,40 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<String> {
 /// # Errors
 /// If it cannot be written, or exists and is no regular file.
 pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let is_free = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-    let written = || {
-        ensure!(is_free, "it is a link, or no regular file: remove it, or name another");
+    let written = || -> anyhow::Result<()> {
+        check_free(path)?;
         Ok(results::write(path, &terminal::text(text))?)
     };
-    written().with_context(|| format!("writing {}", path.display()))
+    written().with_context(|| writing(path))
+}
+
+/// Checks that a file can be written later.
+///
+/// # Errors
+/// As [`write`].
+pub fn check_file(path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    check_free(path).and_then(|()| check_folder(folder)).with_context(|| writing(path))
+}
+
+fn writing(path: &Path) -> String {
+    format!("writing {}", path.display())
+}
+
+fn check_free(path: &Path) -> anyhow::Result<()> {
+    let is_free = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    ensure!(is_free, "it is a link, or no regular file: remove it, or name another");
+    Ok(())
+}
+
+/// Checks that files can be created in a folder.
+///
+/// # Errors
+/// Why not.
+pub fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    access(&folder.join("."), AccessFlags::W_OK | AccessFlags::X_OK)?;
+    Ok(())
 }
 
 /// Warns of what cannot be used of the run in this folder.
@@ -154,6 +217,15 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_every_30_seconds() {
+        let begun = Instant::now();
+        let mut written = None;
+        let lines =
+            (0..100).filter(|second| is_due(&mut written, begun + Duration::from_secs(*second)));
+        assert_eq!(lines.collect::<Vec<_>>(), [30, 60, 90]);
+    }
 
     /// Set in a terminal in which this test draws instead of checking.
     const DRAWS: &str = "BRIGADE_TEST_DRAWS";

@@ -17,7 +17,7 @@ use crate::judge::state::State;
 use crate::manifest::Manifest;
 use crate::plan::Schedule;
 use crate::show;
-use crate::show::screen::{Place, screen};
+use crate::show::screen::{Place, screen, wide};
 use crate::store::results::{Environment, HTML_PAGE, RunDescription, SavedRun};
 
 /// Runs `brigade report`.
@@ -94,11 +94,13 @@ impl<'a> Reporter<'a> {
         report(self.manifest, RunData { name, run, progress, alike: &self.others })
     }
 
-    /// The screen of a run that goes on.
-    pub fn running(&self, run: &mut Run, schedule: &Schedule) -> String {
+    /// The screen of a run that goes on; `programs` are the names of others that use the CPUs.
+    pub fn running(&self, run: &mut Run, schedule: &Schedule, programs: &[String]) -> String {
         let seconds_left = Some(schedule.time_left().as_secs_f64());
         let progress = RunProgress { seconds_left, ..progress(&run.description, schedule) };
-        self.screen(&self.report_at(run, progress), output::lines_of_terminal())
+        let mut report = self.report_at(run, progress);
+        report.run.state.programs = programs.to_vec();
+        self.screen(&report, output::lines_of_terminal())
     }
 
     fn screen(&self, report: &Report, height: Option<usize>) -> String {
@@ -119,7 +121,11 @@ impl<'a> Reporter<'a> {
         let text = if full {
             let mut page = show::report::page(report, false);
             page.extend(show::report::repeating(&report.run));
-            show::page::text(&page)
+            let text = show::page::text(&page);
+            let columns = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            let folder = self.folder.display().to_string();
+            let wide = output::width().and_then(|width| wide(columns, width, &folder));
+            text + &wide.unwrap_or_default()
         } else {
             self.screen(report, output::height())
         };

@@ -19,7 +19,7 @@ use crate::manifest::Manifest;
 use crate::measure::executables::fingerprints;
 use crate::shell::quoted_path;
 use crate::show::machine::difference;
-use crate::store::results::{self, Environment, Folder, SavedRun};
+use crate::store::results::{self, Environment, Folder, RunDescription, SavedRun};
 
 /// Facts of the environment that must be unchanged: figures from two machines or kernels are not
 /// one sample. Fingerprints check the programs.
@@ -34,6 +34,7 @@ pub fn resume(path: &Path, mut manifest: Manifest, full: bool) -> anyhow::Result
     let resuming = || format!("--resume {}", path.display());
     // It does not change during a run, and lists the cases that were typed.
     let described = described(path).with_context(resuming)?;
+    require_run(&described.description).with_context(resuming)?;
     manifest.admit_from_stranger(&described.description.cases);
     // Before reading the records: a run that writes to the folder holds the lock.
     let mut session = Session::begin(&manifest)?;
@@ -46,6 +47,12 @@ fn described(path: &Path) -> anyhow::Result<SavedRun> {
     SavedRun::described(path)
 }
 
+/// Checks that the folder is no side of a comparison.
+fn require_run(description: &RunDescription) -> anyhow::Result<()> {
+    let Some(side) = &description.side else { return Ok(()) };
+    bail!("this folder is the {side} of a comparison; run the comparison again");
+}
+
 fn resumed(
     manifest: &Manifest,
     session: &mut Session,
@@ -55,9 +62,6 @@ fn resumed(
     let mut folder = Folder::open(path)?;
     let repair = folder.needed_repair()?;
     let Saved { mut run, mut schedule } = Saved::to_resume(&folder, repair)?;
-    if let Some(side) = &run.description.side {
-        bail!("this folder is the {side} of a comparison; run the comparison again");
-    }
     if schedule.clone().next_turn().is_none() {
         // The disk may have been full when they were due.
         let is_written = [results::PAGE, results::HTML_PAGE].map(|name| path.join(name).exists());
@@ -78,7 +82,7 @@ fn resumed(
     let cases = run.description.cases.iter().map(case).collect::<anyhow::Result<Vec<_>>>()?;
     let was = run.description.procedure.clone().unwrap_or_default();
     same(&was.commands, &cases.iter().map(|case| command_of(manifest, case)).collect())?;
-    session.live.draw(|| Reporter::alone(manifest, path).running(&mut run, &schedule));
+    session.live.draw(|| Reporter::alone(manifest, path).running(&mut run, &schedule, &[]));
     let Built { cases, binaries, skipped } = session.build(cases)?;
     if let Some(skipped) = skipped.first() {
         bail!("case '{}' can no longer run here: {}", skipped.case, skipped.reason);

@@ -11,7 +11,9 @@ use harness::system_files::SystemFiles;
 use crate::commands::flags::{MeasureFlags, RunFlags};
 use crate::commands::report::Reporter;
 use crate::commands::saved::Saved;
-use crate::commands::session::{Built, NO_CASES, Series, Session, described, require_processes};
+use crate::commands::session::{
+    Built, NO_CASES, Series, Session, check_flags, described, require_processes,
+};
 use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::report::{OTHER_MANIFEST, Report};
@@ -24,6 +26,7 @@ use crate::shell::quoted_path;
 use crate::show::formats::markdown;
 use crate::show::html::html;
 use crate::show::report::failures;
+use crate::show::screen::announcement;
 use crate::store::results::{self, Environment, Folder, Procedure, RunDescription, Skipped};
 
 /// Runs `brigade run`.
@@ -36,14 +39,21 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     manifest.admit(names);
     let chosen = manifest.chosen(names)?;
     ensure!(!chosen.is_empty(), NO_CASES);
+    let typed = manifest.typed(names);
+    check_flags(&manifest, &chosen, &typed, &manifest.flags())?;
+    measure.check_folder(&manifest)?;
+    if names.is_empty() && output::is_read() {
+        let seconds = measure.seconds(default_seconds(chosen.len()));
+        output::warn(&announcement(seconds, measure.rounds));
+    }
     let mut session = Session::begin(&manifest)?;
-    session.typed = manifest.typed(names);
+    session.typed = typed;
     // Rows have their places from the beginning.
     let planned = described(&manifest, &chosen, names, measure);
     let mut planned = Saved::new(planned, Environment::of_machine(&SystemFiles::live()));
     session.live.draw(|| {
         let Saved { run, schedule } = &mut planned;
-        Reporter::alone(&manifest, Path::new("")).running(run, schedule)
+        Reporter::alone(&manifest, Path::new("")).running(run, schedule, &[])
     });
     let Built { cases, binaries, skipped } = session.build(chosen)?;
 
@@ -121,15 +131,21 @@ pub fn finish(
     let path = series.folder.path.clone();
     // It reads earlier runs, which the loop must not.
     let reporter = Reporter::new(manifest, &path, &series.run);
-    let screen = |schedule: &Schedule, _, run: &mut Run| reporter.running(run, schedule);
+    let screen = |schedule: &Schedule, _, run: &mut Run, programs: &[String]| {
+        reporter.running(run, schedule, programs)
+    };
     session.measure(&mut schedule, cases, slice::from_mut(&mut series), screen)?;
     let Series { folder, mut run, .. } = series;
-    let report = reporter.report(&mut run, &mut schedule);
+    let mut report = reporter.report(&mut run, &mut schedule);
     let exit = require_processes(&run).map(|()| exit_after(run.samples()));
     // The pages take as much memory.
     drop(run);
     // The screen names the page, and is printed even if that cannot be written.
     let written = write_pages(&folder, &report);
+    // Nothing that is saved names them.
+    if output::height().is_some() {
+        report.run.state.programs = session.programs();
+    }
     reporter
         .print(&report, full)
         .with_context(|| format!("showing the results in {}", path.display()))?;

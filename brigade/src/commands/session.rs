@@ -19,11 +19,13 @@ use crate::judge::run::Run;
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::Capabilities;
 use crate::measure::executables::{self, Executables};
-use crate::measure::invoke::{Job, invoke, reference};
+use crate::measure::invoke::{Job, command, invoke, reference};
 use crate::measure::lock;
+use crate::measure::others::Others;
 use crate::measure::process::Signals;
 use crate::plan::{Schedule, Turn, has_refused_flags};
-use crate::show::screen::BUILDING;
+use crate::programs::refusal;
+use crate::show::screen::{BUILDING, progress};
 use crate::store::results::{self, CaseDetail, Folder, Invocation, RunDescription, Skipped};
 
 /// Why an empty manifest, or a group without cases, measures nothing.
@@ -48,6 +50,8 @@ pub struct Session<'a> {
     pub live: Live,
     /// The cases that were typed, not named by a group.
     pub typed: Vec<String>,
+    /// Who else uses the CPUs, for a screen on a terminal.
+    others: Option<Others>,
     _lock: File,
 }
 
@@ -60,7 +64,8 @@ impl<'a> Session<'a> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = lock::take(output::warn)?;
-        Ok(Self { manifest, signals, live: Live::default(), typed: Vec::new(), _lock: lock })
+        let (live, typed) = (Live::default(), Vec::new());
+        Ok(Self { manifest, signals, live, typed, others: None, _lock: lock })
     }
 
     /// Builds the programs of cases.
@@ -69,12 +74,18 @@ impl<'a> Session<'a> {
     /// If [`executables::executables`] fails.
     pub fn build<'c>(&mut self, chosen: Vec<&'c Case>) -> anyhow::Result<Built<'c>> {
         self.live.note(BUILDING);
-        let mut capabilities = Capabilities::detect(self.manifest)?;
         let names = chosen.iter().map(|case| &*case.program).collect();
+        let mut capabilities = Capabilities::detect(self.manifest, &names)?;
         let signals = &mut self.signals;
         let binaries = executables::executables(self.manifest, &names, &mut capabilities, signals)?;
         let (cases, skipped) = capabilities.divide(chosen);
         Ok(Built { cases, binaries, skipped })
+    }
+
+    /// The names of other programs that use the CPUs, the busiest first; none without a terminal.
+    pub fn programs(&mut self) -> Vec<String> {
+        let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
+        self.others.as_mut().map_or_else(Vec::new, |others| others.names(cpus))
     }
 
     /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` between
@@ -88,18 +99,19 @@ impl<'a> Session<'a> {
         schedule: &mut Schedule,
         cases: &[&Case],
         series: &mut [Series],
-        screen: impl Fn(&Schedule, Turn, &mut Run) -> String,
+        screen: impl Fn(&Schedule, Turn, &mut Run, &[String]) -> String,
     ) -> anyhow::Result<()> {
         let mut live = mem::take(&mut self.live);
-        let signals = &mut self.signals;
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
-        while signals.stops() == 0
+        self.others = output::lines_of_terminal().map(|_| Others::begin());
+        while self.signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
             let Turn { round, case, side, attempt } = turn;
             let Series { folder, run, binaries, wrap, flags } = &mut series[side];
             let ended = run.len();
-            live.draw(|| screen(schedule, turn, run));
+            live.draw(|| screen(schedule, turn, run, &self.programs()));
+            live.log(|| progress(schedule.share(), round, schedule.time_left().as_secs_f64()));
             let job = Job {
                 case: cases[case],
                 under: wrap,
@@ -112,7 +124,8 @@ impl<'a> Session<'a> {
             // The sides of a comparison are references for each other.
             let is_run = run.description.side.is_none();
             let reference = is_run.then(|| reference(&cpus, ended)).flatten();
-            let invocation = Invocation { round, attempt, reference, ..invoke(&job, signals) };
+            let invocation =
+                Invocation { round, attempt, reference, ..invoke(&job, &mut self.signals) };
             folder.append(&invocation)?;
             schedule.record(case, side, &invocation);
             let is_typed = || self.typed.contains(&invocation.case);
@@ -122,7 +135,7 @@ impl<'a> Session<'a> {
             }
             run.add(&invocation);
         }
-        signals.exit_at_once(true);
+        self.signals.exit_at_once(true);
         Ok(())
     }
 }
@@ -137,6 +150,38 @@ pub struct Series {
     pub wrap: Vec<String>,
     /// Flags of its programs, added to those of the case.
     pub flags: Vec<String>,
+}
+
+/// Checks the flags of cases whose programs this binary contains, with `more` flags, before anything
+/// is waited for or built.
+///
+/// # Errors
+/// [`UsageError`] if no machine accepts those of a case that was typed, or of any case.
+pub fn check_flags(
+    manifest: &Manifest,
+    cases: &[&Case],
+    typed: &[String],
+    more: &[String],
+) -> Result<(), UsageError> {
+    let mut first = None;
+    let mut refused = 0;
+    for case in cases {
+        let program = manifest.program_of(case);
+        let words = command(program.form, case, more);
+        let refusal =
+            if program.is_contained() { refusal(&case.program, &words[1..]) } else { None };
+        let Some(reason) = refusal else { continue };
+        let error = UsageError(format!("{}: {reason}", case.name));
+        if typed.contains(&case.name) {
+            return Err(error);
+        }
+        refused += 1;
+        first.get_or_insert(error);
+    }
+    match first {
+        Some(error) if refused == cases.len() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that something was measured or at least tried.

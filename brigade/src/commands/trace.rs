@@ -11,7 +11,7 @@ use harness::trace::Trace;
 use crate::commands::exit_after;
 use crate::commands::flags::TraceFlags;
 use crate::commands::output;
-use crate::commands::session::{Built, Session};
+use crate::commands::session::{Built, Session, check_flags};
 use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::sample::Sample;
 use crate::judge::statistics::median;
@@ -39,6 +39,11 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     let case = manifest.chosen(slice::from_ref(&flags.case))?[0];
     if manifest.program_of(case).form == Form::Laps {
         bail!(UsageError(format!("{}: programs in other languages do not trace", case.name)));
+    }
+    let traces = ["--trace", "FILE"].map(str::to_owned);
+    check_flags(&manifest, &[case], slice::from_ref(&case.name), &traces)?;
+    for path in flags.svg.iter().chain(&flags.events) {
+        output::check_file(path)?;
     }
     let mut session = Session::begin(&manifest)?;
     let Built { binaries, skipped, .. } = session.build(vec![case])?;

@@ -135,7 +135,8 @@ impl Environment {
 
     /// The model without words that every model has, such as `AMD EPYC`.
     fn cpu(&self) -> String {
-        let model = self.model().split('@').next().unwrap_or_default();
+        // A hypervisor may append a second name in another line.
+        let model = self.model().split(['@', '\n']).next().unwrap_or_default();
         let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
         let words = model.split_whitespace();
         let is_known = |word: &&str| ["CPU", "Processor"].contains(word) || word.ends_with("-Core");
@@ -494,7 +495,8 @@ pub struct DifferencesByKind<'a> {
 pub fn by_kind(differences: &[Difference]) -> DifferencesByKind<'_> {
     let mut found = DifferencesByKind::default();
     for fact in differences {
-        let of_kind = if is_inherited(&fact.name) {
+        // Limits change no figure of what ran.
+        let of_kind = if is_inherited(&fact.name) && !fact.name.starts_with(LIMITS) {
             &mut found.inherited
         } else if fact.is_of_cpus() && !fact.values.contains(&None) {
             &mut found.cpus

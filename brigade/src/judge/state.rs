@@ -50,6 +50,10 @@ pub struct State {
     /// Whether the machine kept its speed as well, so that its times can be compared with those of
     /// another run.
     pub is_comparable: bool,
+    /// The names of the other programs, as far as they are known: only while a run's screen is on a
+    /// terminal, since no file names them.
+    #[serde(skip)]
+    pub programs: Vec<String>,
 }
 
 /// How fast a machine was compared with earlier quiet runs.
@@ -100,7 +104,8 @@ impl State {
         };
         let is_fit = share <= UNFIT;
         let is_comparable = is_fit && !is_unsteady;
-        Self { word, causes, speed_change, pace: None, is_fit, is_comparable }
+        let (pace, programs) = (None, Vec::new());
+        Self { word, causes, speed_change, pace, is_fit, is_comparable, programs }
     }
 
     /// The state for a run whose reference work took this long, next to its times in earlier

@@ -9,6 +9,7 @@ use harness::anonymous;
 pub use harness::placement::Policy as Placement;
 use serde::Deserialize;
 
+use super::nearest::did_you_mean;
 use crate::bounds::{LONGEST_CASE, MOST_CASES};
 
 /// Flags that decide how long a case measures, not what: they are in no name.
@@ -107,7 +108,7 @@ impl Case {
             if *name == Some("placement") {
                 let value = value.unwrap_or_default();
                 placement = Placement::from_str(value, false)
-                    .map_err(|_| format!("'{line}': unknown placement '{value}'"))?;
+                    .map_err(|_| format!("'{line}': {}", unknown_placement(value)))?;
             } else {
                 if let Some(name) = name {
                     flags.push(format!("--{name}"));
@@ -164,6 +165,13 @@ impl Case {
         let placement = ["--placement".to_owned(), harness::flags::name(&self.placement)];
         self.flags.iter().cloned().chain(placement).collect()
     }
+}
+
+/// Names the unknown placement and the nearest known one.
+fn unknown_placement(value: &str) -> String {
+    let known: Vec<String> = Placement::value_variants().iter().map(harness::flags::name).collect();
+    let nearest = did_you_mean(value, known.iter().map(String::as_str));
+    format!("unknown placement '{value}'; use one of {}{nearest}", known.join(", "))
 }
 
 /// The flags of a program that make no difference, by their names in records.

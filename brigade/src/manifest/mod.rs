@@ -2,6 +2,7 @@
 //! other programs.
 
 mod case;
+mod nearest;
 pub mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use crate::exit::UsageError;
 use crate::programs;
 pub use case::{Case, Placement, flags_of, program_of, without_flag};
 use case::{Defaults, Rule, expand, identity, parameters, words};
+pub use nearest::{did_you_mean, nearest};
 pub use tables::{
     AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, NameSpec, Part, PinningSpec,
     PredictionSpec, ReadSharesSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
@@ -257,7 +259,7 @@ impl Manifest {
         let is_known = |name: &String| self.cases.iter().any(|case| case.name == *name);
         match self.stated().find(|(_, name)| !is_known(name)) {
             None => Ok(()),
-            Some((table, name)) => Err(format!("{table}: {}", unknown("case", name))),
+            Some((table, name)) => Err(format!("{table}: {}", self.unknown_case(name))),
         }
     }
 
@@ -293,7 +295,10 @@ impl Manifest {
     /// The case with this command line, which need not be the manifest's.
     fn parsed(&self, line: &str) -> Result<Case, String> {
         let program = line.split_whitespace().next().unwrap_or_default();
-        let defaults = self.defaults.get(program).ok_or_else(|| unknown("program", program))?;
+        let defaults = self
+            .defaults
+            .get(program)
+            .ok_or_else(|| unknown("program", program, self.programs.keys().map(String::as_str)))?;
         Case::parse(line, defaults, &self.rules)
     }
 
@@ -322,12 +327,16 @@ impl Manifest {
     /// # Errors
     /// If there is none.
     pub fn case(&self, line: &str) -> Result<&Case, String> {
-        let named = self.cases.iter().find(|case| case.name == line);
-        let found = named.or_else(|| {
-            let case = self.parsed(line).ok()?;
-            self.case_of(&case.program, &case.parameters)
-        });
-        found.ok_or_else(|| unknown("case", line))
+        if let Some(named) = self.cases.iter().find(|case| case.name == line) {
+            return Ok(named);
+        }
+        let case = self.parsed(line)?;
+        let found = self.case_of(&case.program, &case.parameters);
+        found.ok_or_else(|| self.unknown_case(line))
+    }
+
+    fn unknown_case(&self, line: &str) -> String {
+        unknown("case", line, self.cases.iter().map(|case| &*case.name))
     }
 
     /// The case of this program with these flags, by their names in `run.json`, under any name.
@@ -420,11 +429,22 @@ impl Manifest {
             match self.groups.iter().find(|group| group.name == *name) {
                 Some(group) => chosen.extend(&group.cases),
                 None => {
-                    chosen.insert(&self.case(name).map_err(UsageError)?.name);
+                    let case = self.case(name).map_err(|reason| self.no_name(name, reason));
+                    chosen.insert(&case.map_err(UsageError)?.name);
                 }
             }
         }
         Ok(self.cases.iter().filter(|case| chosen.contains(&case.name)).collect())
+    }
+
+    /// Why this is the name of no group and no case; `reason` is why it is no case.
+    fn no_name(&self, name: &str, reason: String) -> String {
+        // A word alone may be meant as any of them.
+        if name.split_whitespace().nth(1).is_some() || self.programs.contains_key(name) {
+            return reason;
+        }
+        let groups = self.groups.iter().map(|group| &*group.name);
+        unknown("group or case", name, groups.chain(self.programs.keys().map(String::as_str)))
     }
 
     /// The cases of a line with alternatives.
@@ -485,10 +505,14 @@ fn repository() -> Option<PathBuf> {
     here.ancestors().find(|folder| folder.join(FILE_NAME).is_file()).map(Path::to_owned)
 }
 
-/// Names the unknown name, and how to find the known ones.
-fn unknown(what: &str, name: &str) -> String {
+/// Names the unknown name, the nearest of the known ones, and how to find the others.
+fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let advice = "brigade list shows the groups, brigade list GROUP its cases";
-    format!("unknown {what} '{name}'; {advice}")
+    let end = match nearest(name, known) {
+        Some(known) => format!("did you mean '{known}'? {advice}"),
+        None => advice.to_owned(),
+    };
+    format!("unknown {what} '{name}'; {end}")
 }
 
 #[cfg(test)]
@@ -581,7 +605,11 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
         for (from, to, expected) in [
             ("question =", "qestion =", ":7: unknown field `qestion`, expected one of `name`, "),
             ("\"g\"", "\"h\"", ": group 'h': another group"),
-            ("[\"fake --t", "[\"fakes --t", ": group 'g': unknown program 'fakes'; brigade list"),
+            (
+                "[\"fake --t",
+                "[\"fakes --t",
+                ": group 'g': unknown program 'fakes'; did you mean 'fake'? brigade list",
+            ),
             ("{1,2}", "{1,2", ": group 'g': 'fake --tasks {1,2"),
             (
                 "same-cpu,free",

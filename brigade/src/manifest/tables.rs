@@ -43,14 +43,22 @@ impl Program {
         other.map(|(_, kind)| *kind).or(self.tasks)
     }
 
+    /// Whether it is another language's, or a server that echo-server starts.
+    fn is_guest(&self) -> bool {
+        self.form == Form::Laps || self.server.is_some()
+    }
+
+    /// Whether this binary contains it.
+    pub fn is_contained(&self) -> bool {
+        !self.is_guest() && self.path.is_none() && self.build.is_none()
+    }
+
     /// Checks the table.
     pub(super) fn check(&self) -> Result<(), String> {
-        let is_guest = self.form == Form::Laps || self.server.is_some();
-        let is_contained = !is_guest && self.path.is_none() && self.build.is_none();
-        if is_contained && (self.tasks.is_some() || !self.defaults.is_empty()) {
+        if self.is_contained() && (self.tasks.is_some() || !self.defaults.is_empty()) {
             return Err("brigade contains it, so it declares its tasks and defaults itself".into());
         }
-        if is_guest && self.tasks.is_none() {
+        if self.is_guest() && self.tasks.is_none() {
             return Err(
                 "its tasks are missing: give what they are, such as tasks = \"thread\"".into()
             );

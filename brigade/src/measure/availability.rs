@@ -1,6 +1,6 @@
 //! Which cases can run on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -26,15 +26,17 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Detects what this machine lacks for the programs of `manifest`.
+    /// Detects what this machine lacks for the `needed` programs of `manifest`.
     ///
     /// # Errors
     /// If the kernel does not report which CPUs may be used.
-    pub fn detect(manifest: &Manifest) -> anyhow::Result<Self> {
+    pub fn detect(manifest: &Manifest, needed: &BTreeSet<&str>) -> anyhow::Result<Self> {
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?.len();
         let mut troubles = BTreeMap::new();
         let mut missing = BTreeMap::new();
-        for (name, program) in &manifest.programs {
+        for (name, program) in
+            manifest.programs.iter().filter(|(name, _)| needed.contains(&***name))
+        {
             let is_contained = program.path.is_none() && program.build.is_none();
             let is_built = program.path.is_none() && program.build.is_some();
             let lacking = match manifest.guests.as_deref() {
@@ -72,7 +74,7 @@ impl Capabilities {
     }
 
     /// Why a case cannot run here; `None` if it can.
-    fn lack(&self, case: &Case) -> Option<String> {
+    pub fn lack(&self, case: &Case) -> Option<String> {
         let Case { needs_cpus, needs_io_uring, program, .. } = case;
         if let Some(reason) = self.missing.get(program) {
             return Some(reason.clone());
@@ -138,10 +140,13 @@ cases = ["gopher", "crab", "crab --placement spread"]
     #[test]
     fn cases_are_divided_and_the_others_have_a_reason() {
         let mut manifest = Manifest::parse(MANIFEST).unwrap();
-        let without = Capabilities::detect(&manifest).unwrap();
+        let all = BTreeSet::from(["crab", "gopher"]);
+        let without = Capabilities::detect(&manifest, &all).unwrap();
         assert!(without.missing["crab"].starts_with("its source cannot be unpacked"));
         manifest.guests = Some(".".into());
-        let mut capabilities = Capabilities::detect(&manifest).unwrap();
+        let only = Capabilities::detect(&manifest, &BTreeSet::from(["crab"])).unwrap();
+        assert_eq!(only.missing, BTreeMap::new(), "it asks for no tool of others");
+        let mut capabilities = Capabilities::detect(&manifest, &all).unwrap();
         assert!(capabilities.cpus >= 1);
         capabilities.cpus = 1;
         let (possible, skipped) = capabilities.divide(manifest.cases.iter().collect());

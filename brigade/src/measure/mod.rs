@@ -8,6 +8,7 @@ pub mod executables;
 pub mod guest;
 pub mod invoke;
 pub mod lock;
+pub mod others;
 pub mod ownership;
 pub mod process;
 pub mod sources;

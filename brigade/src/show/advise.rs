@@ -1,7 +1,7 @@
 //! The answer of `brigade advise`: in what this machine is slow, and the settings that may be the
 //! reason.
 
-use super::page::{Block, Table, item, joined, left, right};
+use super::page::{Block, Table, item, joined, left, right, unbroken};
 use super::quantity::{factor, figure};
 use super::verdict::{Verdict, no_answer, verdict};
 use crate::judge::advice::{CostKind, Setting, Slow};
@@ -27,7 +27,7 @@ pub struct Standing<'a> {
 
 /// The answer, the settings, what programs inherit, and the ranks.
 pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusual]) -> Vec<Block> {
-    let mut page: Vec<Block> = standing.map(answer).map(Block::Paragraph).into_iter().collect();
+    let mut page = vec![Block::Paragraph(standing.map_or_else(unknown, answer))];
     let heading = if settings.is_empty() { NO_SETTINGS } else { SETTINGS };
     page.push(Block::Heading(2, heading.to_owned()));
     page.extend(settings.iter().flat_map(setting));
@@ -40,13 +40,26 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
     page
 }
 
+/// That no run shows whether this machine is slow, and what would.
+fn unknown() -> String {
+    let command = unbroken("brigade run");
+    format!(
+        "NO ANSWER: no run shows how fast this machine is. Measure it first: {command} (3 minutes)"
+    )
+}
+
 /// Whether this machine is slow, and in what.
 fn answer(Standing { report, ranks, slow }: &Standing) -> String {
     if !report.run.state.is_comparable {
         return no_answer(&report.run.state, Some("brigade run")).line();
     }
     if ranks.is_empty() {
-        return "NO ANSWER: too few recorded machines have these figures.".to_owned();
+        let command = unbroken("brigade run");
+        return format!(
+            "NO ANSWER: too few recorded machines have the figures of {}. Measure those that most \
+             have: {command} (3 minutes)",
+            report.run.name
+        );
     }
     let all = ranks.len();
     let slow_figures = ranks.iter().filter(|rank| rank.is_slow()).count();
@@ -104,7 +117,7 @@ fn setting(setting: &Setting) -> [Block; 2] {
     let Setting { name, advised, change, does, source, now, test, restore, .. } = setting;
     let heading = match now {
         Some(now) => format!("{name}: {now}; try {advised}"),
-        None => format!("{name}: cannot be read; {advised} may be faster"),
+        None => format!("{name}: cannot be read; “{advised}” may be faster"),
     };
     let measure = if restore.is_some() { "test" } else { "before and after" };
     let mut text = item(&format!("{does} ({source})"));
@@ -148,23 +161,25 @@ fn ranks(Standing { report, ranks, .. }: &Standing, settings: &[Setting]) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::text;
     use super::*;
     use crate::fixtures;
     use crate::judge::state::Word;
 
     #[test]
-    fn a_run_that_cannot_be_ranked_answers_nothing() {
+    fn without_a_figure_to_rank_the_first_line_says_what_to_type() {
         let mut report = fixtures::report();
-        let first = |report: &Report| {
-            answer(&Standing { report, ranks: &[], slow: &[] })
-                .split(':')
-                .next()
-                .unwrap()
-                .to_owned()
-        };
-        assert_eq!(first(&report), "NO ANSWER");
-        report.run.state.word = Word::Unsteady;
-        report.run.state.is_comparable = false;
-        assert_eq!(first(&report), "UNSTEADY");
+        report.run.state.is_comparable = true;
+        let standing = Standing { report: &report, ranks: &[], slow: &[] };
+        for standing in [None, Some(&standing)] {
+            let shown = text(&page(standing, &[], &[]));
+            let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.starts_with("NO ANSWER: "), "{shown}");
+            assert!(shown.contains("brigade run (3 minutes)"), "{shown}");
+            assert!(!shown.contains("suspect"), "no table without rows: {shown}");
+        }
+        (report.run.state.word, report.run.state.is_comparable) = (Word::Busy, false);
+        let standing = Standing { report: &report, ranks: &[], slow: &[] };
+        assert!(text(&page(Some(&standing), &[], &[])).starts_with("BUSY: "));
     }
 }

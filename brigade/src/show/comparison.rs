@@ -48,10 +48,10 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         let text = format!("{words}: {}{end}", lines(facts).join(", "));
         (!facts.is_empty()).then_some(Block::Paragraph(text))
     };
-    // What changes the meaning of a verdict comes before it.
+    let mut page = vec![Block::Paragraph(verdict(comparison))];
+    // What changes the meaning of the verdict is next to it.
     let first = [&inherited[..], &kernels[..]].concat();
-    let mut page: Vec<Block> = joined("These runs differ in", &first, ".").into_iter().collect();
-    page.push(Block::Paragraph(verdict(comparison)));
+    page.extend(joined("These runs differ in", &first, "."));
     let shared_state = state_of_both(comparison);
     let shows_own_state = shared_state.is_none();
     page.extend(shared_state.map(Block::Paragraph));
@@ -83,6 +83,12 @@ fn boots() -> String {
          five times or more and measure once per boot; each run is then one sample: {}",
         groups_of_runs()
     )
+}
+
+/// That a comparison was interrupted.
+pub fn interrupted(rounds: u32) -> String {
+    let plural = if rounds == 1 { "" } else { "s" };
+    format!("interrupted after {rounds} round{plural}")
 }
 
 /// That no case was compared, and why the first was not.
@@ -267,14 +273,15 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
         || directly(comparison).map_or_else(|| ".".to_owned(), |way| format!(", or {way}"));
     match reason {
         NoVerdict::Disturbed => {
-            let disturbed = disturbed_sides(comparison).join("; ");
+            let disturbed = disturbed_sides(comparison);
+            let runs = if disturbed.len() == 1 { "that run" } else { "both" };
             let repeat = match comparison.design {
                 Design::SideBySide => {
                     "The sides use different CPUs. Repeat it when these are idle."
                 }
-                _ => &format!("Repeat that run on a quiet machine{}", or_directly()),
+                _ => &format!("Repeat {runs} on a quiet machine{}", or_directly()),
             };
-            format!("NO VERDICT: {disturbed}. {repeat}")
+            format!("NO VERDICT: {}. {repeat}", disturbed.join("; "))
         }
         NoVerdict::FewEarlier(lacking) => {
             let known = match comparison.earlier_runs {

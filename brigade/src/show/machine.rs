@@ -6,9 +6,30 @@ use super::quantity::duration_of_fact;
 use crate::judge::environment::{Conditions, Difference, InheritedFact, Machine, Unusual};
 use crate::judge::report::RunSummary;
 
+/// The fewest characters to which a CPU's name is cut.
+const SHORTEST_NAME: usize = 8;
+
 /// The machine in a few words: its CPUs and its hypervisor.
 pub fn machine(machine: &Machine) -> String {
     join([Some(cpu(machine)), cpus(machine), host(machine)])
+}
+
+/// The same in at most so many columns: if it is longer, the CPU's name is cut.
+pub fn machine_within(of: &Machine, columns: usize) -> String {
+    let whole = machine(of);
+    let over = whole.chars().count().saturating_sub(columns);
+    let name = cpu(of);
+    let length = name.chars().count();
+    // The mark takes a column.
+    let kept = length.saturating_sub(over + 1);
+    if over == 0 {
+        whole
+    } else if kept >= SHORTEST_NAME {
+        let cut = name.chars().take(kept).chain(['…']).collect();
+        join([Some(cut), cpus(of), host(of)])
+    } else {
+        whole.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    }
 }
 
 /// The machine and the day in one line; the full report has kernel options.
@@ -125,6 +146,26 @@ mod tests {
         let sentence = conditions(&polling.machine(), &polling.conditions());
         assert!(sentence.contains("idle haltpoll"), "{sentence}");
         assert_eq!(shown(&Environment::default()), "");
+    }
+
+    /// Some hypervisors give a CPU two names.
+    #[test]
+    fn a_long_name_of_a_cpu_leaves_room_for_the_rest() {
+        let models = [
+            "AMD EPYC",
+            "Intel(R) Xeon(R) Platinum 8481C Special Edition For Somebody CPU @ 2.70GHz",
+            "AMD EPYC-Rome Processor\nAMD EPYC 7B12 64-Core Processor",
+            &"x".repeat(500),
+        ];
+        for model in models {
+            let machine = machine_with(&[("processor.model", model)]).machine();
+            for columns in [30, 54, 80] {
+                let shown = machine_within(&machine, columns);
+                assert!(shown.chars().count() <= columns && !shown.contains('\n'), "{shown}");
+                let has_room = columns > 30;
+                assert!(!has_room || shown.ends_with(", 2 CPUs, KVM virtual machine"), "{shown}");
+            }
+        }
     }
 
     #[test]

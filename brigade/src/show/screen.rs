@@ -12,7 +12,9 @@ use super::loads;
 use super::machine;
 use super::names::Names;
 use super::page::{COLUMNS, filled, lines, unbroken, with_spaces, without_padding};
-use super::quantity::{brief_ticks, factor_in_group, factor_of, figure, range, used_of_ended};
+use super::quantity::{
+    brief_ticks, factor_in_group, factor_of, figure, percent, range, used_of_ended,
+};
 use super::scale::Scale;
 use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, no_answer, verdict};
 use crate::judge::report::{Group, NextRun, OTHER_MANIFEST, Part, Report, RunProgress, RunSummary};
@@ -23,6 +25,8 @@ use crate::shell::quoted;
 /// lines with its prompt. And the most sentences on it.
 const MOST_LINES: usize = 44;
 const MOST_ANSWERS: usize = 4;
+/// The lines that are kept free for them while a run goes on.
+const ROOM_FOR_ANSWERS: usize = 2 * MOST_ANSWERS;
 /// The most unusual facts on it.
 const MOST_INHERITED: usize = 2;
 
@@ -102,14 +106,17 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     // A group with a table, or with rows of the first screen that it explains, shows these.
     let explains = matches!(&report.groups[..], [only] if only.explains());
     if explains || report.screen.is_empty() {
-        let used = (text.clone() + &answers.concat() + &end).lines().count();
+        // Answers may come and go while the run goes on.
+        let below = if is_running { ROOM_FOR_ANSWERS } else { answers.concat().lines().count() };
+        let used = (text.clone() + &end).lines().count() + below;
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
-        let of_group = |group| of_group(group, &Names::of(report, group), room, is_running);
+        let full = full_report(place);
+        let of_group = |group| of_group(group, &Names::of(report, group), room, is_running, &full);
         text.extend(report.groups.iter().map(of_group));
     } else {
         text += &parts(report, is_low, is_running);
     }
-    let mut below = not_measured(report);
+    let mut below = not_measured(report, &full_report(place));
     for answer in answers {
         // One more line separates them from the rows.
         if (text.clone() + &below + &answer + &end).lines().count() < MOST_LINES {
@@ -171,7 +178,11 @@ fn column_heads() -> String {
 fn head(report: &Report, bold: bool) -> String {
     let run = &report.run;
     let Verdict { word, text, .. } = verdict(run);
-    let verdict = after_word(word, &text, bold);
+    let mut verdict = after_word(word, &text, bold);
+    // A second line would move the rows while the run goes on.
+    if run.progress.seconds_left.is_some() {
+        verdict = verdict.lines().take(1).map(|line| format!("{line}\n")).collect();
+    }
     first_line(run) + &bar(&run.progress) + &verdict + &inherited(run)
 }
 
@@ -195,12 +206,9 @@ fn first_line(run: &RunSummary) -> String {
     let day = run.started_at.get(..10).unwrap_or_default();
     let right = terminal::line(&format!("{day}, {}", rounds(&run.progress)));
     let room = COLUMNS.saturating_sub(right.chars().count() + 2);
-    let machine = terminal::line(&machine::machine(&run.machine));
-    let machine = if machine.chars().count() > room {
-        machine.chars().take(room.saturating_sub(1)).chain(['…']).collect()
-    } else {
-        machine
-    };
+    // What is escaped is longer.
+    let machine = terminal::line(&machine::machine_within(&run.machine, room));
+    let machine: String = machine.chars().take(room).collect();
     format!("{machine:<room$}  {right}\n")
 }
 
@@ -239,11 +247,25 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
+/// How far a run is, for a log: `34 % done, round 5, 1:35 left`.
+pub fn progress(share: f64, round: u32, seconds_left: f64) -> String {
+    with_spaces(&format!("{} done, round {round}, {} left", percent(share), clock(seconds_left)))
+}
+
+/// What `brigade run` without names is about to do: `seconds` is `None` if rounds were given.
+pub fn announcement(seconds: Option<f64>, rounds: Option<u32>) -> String {
+    let how_long = match (rounds, seconds) {
+        (Some(rounds), None) => format!("{rounds} rounds"),
+        (_, seconds) => clock(seconds.unwrap_or(0.0)),
+    };
+    format!("measures threads, async tasks and processes for {how_long}; Ctrl-C stops it")
+}
+
 /// Why a case has no figure although its processes measured.
 const INHERITED_OTHERWISE: &str = "its processes inherited something else than the run";
 
 /// A case without a figure and the reason, and how many more there are.
-fn not_measured(report: &Report) -> String {
+fn not_measured(report: &Report, full: &str) -> String {
     let rows = report.groups.iter().flat_map(|group| &group.rows);
     let failed = rows.filter(|row| row.figure.is_none());
     let reason = |row: &'_ Row| {
@@ -257,7 +279,7 @@ fn not_measured(report: &Report) -> String {
     let Some((case, reason)) = all.first_key_value() else { return String::new() };
     let more = match all.len() {
         1 => String::new(),
-        all => format!("; {} more (brigade report --full)", all - 1),
+        all => format!("; {} more: {full}", all - 1),
     };
     lines(&format!("not measured: {case}: {reason}{more}"))
 }
@@ -277,34 +299,57 @@ fn of_part(part: &Part) -> String {
     text
 }
 
-/// A group's question, its cases or its table as far as there is room, and its note.
-fn of_group(group: &Group, names: &Names, room: usize, is_running: bool) -> String {
+/// The command that prints all tables of the run.
+fn full_report(place: Place<'_>) -> String {
+    let words = ["brigade", "report", "--full"].into_iter();
+    let folder = Some(place.folder).filter(|folder| !folder.is_empty());
+    unbroken(&terminal::line(&quoted(words.chain(folder))))
+}
+
+/// A group's question, its cases or its table as far as there is room, and its note. `full` is the
+/// command that prints the rest.
+fn of_group(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
     match &group.loads {
-        Some(loads) if !group.parts => of_table(group, &loads::table(loads).text(), room),
-        _ => of_cases(group, names, room, is_running),
+        Some(loads) if !group.parts => of_table(group, &loads::table(loads).text(), room, full),
+        _ => of_cases(group, names, room, is_running, full),
     }
+}
+
+/// How to see all tables of the run, whose widest line has so many columns, if a terminal of
+/// `width` columns would break its lines.
+pub fn wide(columns: usize, width: usize, folder: &str) -> Option<String> {
+    let command = full_report(Place { folder, ..Place::default() });
+    let command = unbroken(&format!("{command} | less -S"));
+    let text = format!("Some lines have {columns} columns. To see them whole: {command}");
+    (columns > width).then(|| lines(&text))
+}
+
+/// How many rows there is no room for, and the command that prints them.
+fn and_more(more: usize, full: &str) -> String {
+    filled(&format!("and {more} more: {full}"), "  ", "  ")
 }
 
 /// A group's question, the lines of its table as far as there is room, and its note. The lines keep
 /// their places.
-fn of_table(group: &Group, table: &str, room: usize) -> String {
+fn of_table(group: &Group, table: &str, room: usize, full: &str) -> String {
     let question = lines(question(group));
     let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
     // With blank lines before the question, and before and after the table.
     let used = question.lines().count() + note.lines().count() + 3;
     let all = table.lines().count();
-    let shown = room.saturating_sub(used).max(2);
-    if shown >= all {
+    if room.saturating_sub(used).max(2) >= all {
         return format!("\n{question}\n{table}\n{note}");
     }
+    // The last of these lines becomes that with the rest.
+    let more_lines = and_more(all, full).lines().count();
+    let shown = room.saturating_sub(used + more_lines - 1).clamp(2, all);
     let table: String = table.lines().take(shown).map(|line| format!("{line}\n")).collect();
-    let more = all - shown;
-    format!("\n{question}\n{table}  and {more} more: brigade report --full\n{note}")
+    format!("\n{question}\n{table}{}{note}", and_more(all - shown, full))
 }
 
 /// A group's question, its cases as far as there is room, where their time goes if that answers it, and
 /// its note. The cheapest case comes first once the run has ended; until then rows keep their places.
-fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool) -> String {
+fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
     let labelled = |row: &Row| Row { label: names.name(row), ..row.clone() };
     let labelled: Vec<Row> = group.cases().map(labelled).collect();
     let mut rows: Vec<&Row> = labelled.iter().collect();
@@ -316,9 +361,10 @@ fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool) -> Stri
     let table = if group.parts { loads::parts_table(group, names).text() } else { String::new() };
     let used = question.lines().count() + note.lines().count() + 4;
     // Next to other groups there is room for rows only.
-    let has_room = used + rows.len() + table.lines().count() <= room;
+    let of_table = if is_running && group.parts { rows.len() + 1 } else { table.lines().count() };
+    let has_room = used + rows.len() + of_table <= room;
     let table = Some(table).filter(|table| has_room && !table.is_empty());
-    let below = table.as_ref().map_or(0, |table| table.lines().count() + 1);
+    let below = if has_room && of_table > 0 { of_table + 1 } else { 0 };
     let room = room.saturating_sub(used + below).max(2);
     let axis = axis(&rows);
     let heads = column_heads() + &heading("", axis.as_ref(), &rows);
@@ -328,12 +374,13 @@ fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool) -> Stri
     let rows: Vec<String> = rows.iter().map(shown_row).collect();
     let highest = rows.iter().map(|row| row.lines().count()).max().unwrap_or(1);
     let all = rows.len();
-    let shown = if all * highest <= room { all } else { ((room - 1) / highest).max(1) };
+    let left = room.saturating_sub(and_more(all, full).lines().count());
+    let shown = if all * highest <= room { all } else { (left / highest).max(1) };
     // Evenly spaced, with both ends.
     let step = |index: usize| index * (all - 1) / shown.saturating_sub(1).max(1);
     text.extend((0..shown).map(|index| rows[step(index)].as_str()));
     if shown < all {
-        text += &format!("  and {} more: brigade report --full\n", all - shown);
+        text += &and_more(all - shown, full);
     }
     text + &table.map_or(String::new(), |table| format!("\n{table}")) + &note
 }
@@ -420,7 +467,7 @@ fn end(report: &Report, place: Place<'_>) -> String {
     let folder = word(place.folder);
     let rest = match place.page {
         Some(page) => format!("page: {}\n", word(page)),
-        None => format!("more: brigade report --full {folder}\n"),
+        None => format!("more: {}\n", full_report(place)),
     };
     let (_, has_manifest) = report.run.command_and_manifest();
     let manifest =
@@ -681,11 +728,18 @@ mod tests {
     }
 
     #[test]
+    fn tables_that_are_too_wide_say_how_to_see_them() {
+        let command = "brigade report --full 'a b' | less -S\n";
+        assert!(wide(106, 80, "a b").is_some_and(|text| text.ends_with(command)));
+        assert_eq!(wide(80, 80, "a b"), None);
+    }
+
+    #[test]
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
         let names = Names::of(&report, &report.groups[0]);
-        let group = of_group(&report.groups[0], &names, 8, false);
+        let group = of_group(&report.groups[0], &names, 8, false, "brigade report --full x");
         let lines: Vec<&str> = group.lines().collect();
         assert!(lines.iter().any(|line| line.starts_with("  async task ")), "{group}");
         assert!(group.contains("and 2 more"), "{group}");

@@ -69,7 +69,7 @@ pub fn of_state(state: &State) -> Verdict {
             small_share(rounded_up(others.share))
         ),
         (Word::Quiet, _) => {
-            state.causes.first().map_or(String::new(), |cause| cause_of(cause) + ".")
+            state.causes.first().map_or(String::new(), |cause| cause_of(cause, &[]) + ".")
         }
         (Word::Slow | Word::Fast, _) => pace(state.pace),
         (Word::Unsteady, _) => format!("{}. Quote ratios, not times.", changed_speed(state)),
@@ -128,8 +128,13 @@ fn when(word: Word) -> &'static str {
 /// What disturbed a run, such as `other programs took 40 % of the CPUs`.
 pub fn what_disturbed(state: &State) -> String {
     let seen = state.causes.iter().filter(|cause| !cause.is_bound).enumerate();
-    let named = seen.filter(|(index, cause)| *index == 0 || cause.share >= NAMED);
-    let mut causes: Vec<String> = named.map(|(_, cause)| cause_of(cause)).collect();
+    // A machine that changed its speed needs no other cause.
+    let is_named = |(index, cause): &(usize, &Cause)| {
+        cause.share >= NAMED || *index == 0 && !state.is_unsteady()
+    };
+    let named = seen.filter(is_named);
+    let mut causes: Vec<String> =
+        named.map(|(_, cause)| cause_of(cause, &state.programs)).collect();
     if state.is_unsteady() {
         causes.push(changed_speed(state));
     }
@@ -151,8 +156,8 @@ fn pace(pace: Option<Pace>) -> String {
     )
 }
 
-/// One cause of lost time.
-fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
+/// One cause of lost time; `programs` are the names of other programs.
+fn cause_of(Cause { word, share, is_bound }: &Cause, programs: &[String]) -> String {
     let amount = if *is_bound && *share >= 0.0005 {
         format!("less than {}", small_share(rounded_up(*share)))
     } else {
@@ -163,7 +168,8 @@ fn cause_of(Cause { word, share, is_bound }: &Cause) -> String {
         Word::Throttled => format!("a CPU quota took {amount} of the time"),
         Word::Stopped => format!("signals stopped it for {amount} of the time"),
         Word::Disturbed => format!("{amount} of the time is unexplained"),
-        _ => format!("other programs took {amount} of the CPUs"),
+        _ if programs.is_empty() => format!("other programs took {amount} of the CPUs"),
+        _ => format!("other programs took {amount} of the CPUs ({})", programs.join(", ")),
     }
 }
 
@@ -247,6 +253,19 @@ mod tests {
         let Verdict { word, text, .. } =
             no_answer(&run(Word::Busy, false, &groups).state, Some("x"));
         assert_eq!((word, text.ends_with(": x")), ("BUSY", true), "{text}");
+    }
+
+    #[test]
+    fn programs_that_disturbed_a_run_are_named_if_they_are_known() {
+        let mut run = run(Word::Busy, false, &["brigade", "run"]);
+        let shown = verdict(&run).text;
+        assert!(shown.contains(" of the CPUs. ") && !shown.contains('('), "{shown}");
+        run.state.programs = ["cargo", "rustc"].map(str::to_owned).to_vec();
+        for shown in [verdict(&run).text, no_answer(&run.state, Some("x")).text] {
+            assert!(shown.contains(" of the CPUs (cargo, rustc). "), "{shown}");
+        }
+        // A file contains none.
+        assert!(!serde_json::to_string(&run).expect("JSON").contains("cargo"));
     }
 
     #[test]

@@ -323,9 +323,7 @@ impl Folder {
         let date = description.started_at.split('T').next().unwrap_or_default();
         let path = fs::create_dir_all(parent)
             .and_then(|()| make_unused(parent, &format!("{date}-{label}")))
-            .with_context(|| {
-                format!("--results: writing to {}: name another folder", parent.display())
-            })?;
+            .with_context(|| cannot_write(parent))?;
         let file = path.join(RECORDS);
         let records = OpenOptions::new()
             .append(true)
@@ -469,6 +467,11 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     File::open(folder)?.sync_all()
+}
+
+/// That no run's folder can be created in this one.
+pub fn cannot_write(parent: &Path) -> String {
+    format!("--results: writing to {}: name another folder", parent.display())
 }
 
 /// Creates the first of the folders `name`, `name-2`, `name-3` … that does not

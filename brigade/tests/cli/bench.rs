@@ -201,6 +201,29 @@ impl From<std::process::Output> for Ended {
     }
 }
 
+/// Runs a command on a terminal with 45 lines and so many columns; `None` if that cannot be done here.
+/// What it prints on both streams is its output.
+pub fn on_terminal(command: &Command, columns: u32) -> Option<Ended> {
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
+    let words = words.iter().map(|word| word.to_str().unwrap());
+    let line = shlex::try_join(words).unwrap();
+    let line = format!("stty rows 45 cols {columns}; {line}");
+    let mut terminal = contract::command("script");
+    terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
+    terminal.env("LANG", "C.UTF-8").env("TERM", "xterm");
+    terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        terminal.current_dir(folder);
+    }
+    match terminal.output() {
+        Ok(output) => Some(output.into()),
+        Err(_) => {
+            contract::skip("what is printed on a terminal", "script is not installed");
+            None
+        }
+    }
+}
+
 /// Waits until `condition` holds.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;

@@ -170,6 +170,7 @@ fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert!(ended.stdout.contains(" rounds "), "{ended:?}");
+    assert!(ended.stderr.ends_with("brigade: interrupted after 15 rounds\n"), "{ended:?}");
     let kept: usize = folders(&bench).iter().map(|folder| records_in(folder).len()).sum();
     assert_eq!(kept, 31);
 }
@@ -408,15 +409,13 @@ while [ $# -gt 0 ]; do case $1 in --cpus) cpus=$2 ;; --others) others=$2 ;; esac
 
 /// One build under two kernels: boots are the samples, not builds.
 #[test]
-fn of_two_kernels_the_differing_facts_come_first_and_boots_decide() {
+fn of_two_kernels_the_differing_facts_follow_the_verdict_and_boots_decide() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");
     edit(format!("{first}/environment.json"), |facts| facts["kernel.release"] = "6.1.0".into());
     let ended = bench.ends(&["compare", &first, &second]);
-    assert!(
-        ended.stdout.starts_with("These runs differ in: kernel.release: 6.1.0 → "),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.starts_with("NO VERDICT: "), "{ended:?}");
+    assert!(ended.stdout.contains("\nThese runs differ in: kernel.release: 6.1.0 → "), "{ended:?}");
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("brigade compare A1 A2 A3 A4 A5 -- B1 "), "{ended:?}");
     assert!(!text.contains("--bin"), "{ended:?}");

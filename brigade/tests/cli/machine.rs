@@ -277,13 +277,69 @@ fn costs_of_another_machine_are_used_with_a_warning_and_missing_ones_are_named()
     assert!(ended.code == Some(0) && ended.stderr.contains("another machine"), "{ended:?}");
 }
 
-#[test]
-fn a_shell_completes_groups_and_cases() {
+/// What `brigade` offers a shell for the last of these words.
+fn completions(words: &[&str]) -> Vec<String> {
     let mut shell = contract::command(env!("CARGO_BIN_EXE_brigade"));
-    shell.args(["--", "brigade", "run", ""]);
-    shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2");
+    shell.args(["--", "brigade"]).args(words);
+    shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let ended = Ended::from(shell);
-    for name in ["hops", "thread-brigade"] {
-        assert!(ended.stdout.lines().any(|line| line == name), "{ended:?}");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    ended.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_groups_cases_and_the_flags_and_values_of_programs() {
+    for (words, offered) in [
+        (&["run", ""][..], &["hops", "thread-brigade"][..]),
+        (&["thread-b"], &["thread-brigade"]),
+        (&["thread-brigade", "--"], &["--placement", "--tasks", "--channel"]),
+        (&["thread-brigade", "--placement", "s"], &["same-cpu", "spread"]),
+        (&["wake-latency", "--gr"], &["--greedy", "--greedy-for"]),
+    ] {
+        let found = completions(words);
+        for word in offered {
+            assert!(found.iter().any(|line| line == word), "{words:?}: {found:?}");
+        }
+    }
+    let found = completions(&["thread-brigade", "--"]);
+    assert!(!found.iter().any(|flag| flag == "--manifest"), "{found:?}");
+}
+
+/// Before anything is measured, waited for or built.
+#[test]
+fn a_wrong_word_gets_the_nearest_one_and_nothing_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    let missing = folder.path().join("missing");
+    let missing = missing.to_str().unwrap();
+    let inside = format!("{missing}/file");
+    for (words, code, reason) in [
+        (&["run", "hopps"][..], 2, "did you mean 'hops'?"),
+        (&["runn"], 2, "did you mean 'run'?"),
+        (&["thread-brigad"], 2, "did you mean 'thread-brigade'?"),
+        (&["pined"], 2, "did you mean 'pinned'?"),
+        (&["hops"], 2, "brigade run hops"),
+        (&["run", "--round", "3"], 2, "did you mean '--rounds'?"),
+        (&["report", "--format", "htm"], 2, "did you mean 'html'?"),
+        (&["thread-brigade", "--taskss", "3"], 2, "did you mean '--tasks'?"),
+        (&["run", "thread-brigad --tasks 3"], 2, "did you mean 'thread-brigade'?"),
+        (&["run", "thread-brigade --taskss 3"], 2, "did you mean '--tasks'?"),
+        (&["run", "thread-brigade --placement sprad"], 2, "did you mean 'spread'?"),
+        (&["run", "thread-brigade", "--tasks", "3"], 2, "run 'thread-brigade --tasks 3'"),
+        (&["trace", "thread-creation"], 2, "--trace"),
+        (&["trace", "thread-brigade", "--svg", &inside], 1, &inside),
+        (&["run", "rings", "--results", "/dev/null/x"], 1, "--results"),
+        (&["compare", "--bin", missing, "--bin", missing, "rings"], 2, "--bin"),
+        (&["compare", "--wrap", "no-such-command", "--wrap", "env", "rings"], 2, "no-such-command"),
+        (&["compare", "--args", "--taks 5", "--args", "", "pinned"], 2, "did you mean '--tasks'?"),
+        (&["impact", "--pid", "4294967295"], 1, "4294967295"),
+    ] {
+        let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
+        brigade.current_dir(folder.path()).env("BRIGADE_LOCK", &lock).args(words);
+        let ended = Ended::from(brigade);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(reason), "{words:?}: {ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{words:?}: {ended:?}");
+        assert!(!lock.exists(), "{words:?} took the lock");
     }
 }

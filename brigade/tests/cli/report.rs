@@ -58,18 +58,67 @@ fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
 #[test]
 fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
     let bench = Bench::new(&["a", "b --via c"], "");
+    let manifest = bench.manifest() + "note = 'Mind the gap.'\n";
     let list = |arguments: &[&str]| {
-        let ended = bench.ends(&[&["list"], arguments].concat());
+        let ended = Ended::from(bench.brigade_with(&manifest, &[&["list"], arguments].concat()));
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         ended.stdout
     };
     let groups = list(&[]);
-    assert!(groups.contains("letters     2      30 Which?"), "{groups}");
-    assert_eq!(list(&["letters"]), "a\nb --via c\n");
+    assert!(groups.contains("letters       2      30 Which?"), "{groups}");
+    assert!(groups.lines().all(|line| !line.starts_with(' ')), "a row without a name: {groups}");
+    let group = "Which?\nMind the gap.\n\na\nb --via c\n\nmeasure:  brigade run letters\n";
+    assert_eq!(list(&["letters"]), group);
     let case = list(&["b --via=c"]);
     assert!(case.contains("Which?") && case.contains("brigade run 'b --via c'"), "{case}");
-    let program = contract::command(env!("CARGO_BIN_EXE_brigade")).args(["list", "rings"]).output();
-    assert!(String::from_utf8_lossy(&program.unwrap().stdout).contains("rings --rings 8"));
+    let by_hand = format!("by hand:  {} --via c", bench.path("b").display());
+    assert!(case.contains(&by_hand), "{case}");
+}
+
+/// What is printed to measure a case by hand runs, with the first word as this binary.
+#[test]
+fn the_list_explains_only_cases_that_can_run_with_a_command_that_can_be_pasted() {
+    let list = |case: &str| {
+        let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
+        brigade.args(["list", case]);
+        Ended::from(brigade)
+    };
+    let shown = list("thread-switch --via futex");
+    let by_hand = shown.stdout.lines().find_map(|line| line.strip_prefix("by hand:  "));
+    let words = shlex::split(by_hand.expect("a command")).expect("words");
+    assert_eq!(words[..2], ["brigade", "thread-switch"], "{shown:?}");
+    let mut program = contract::command(env!("CARGO_BIN_EXE_brigade"));
+    program.args(&words[1..]).args(["--iters", "8", "--json"]);
+    let ended = Ended::from(program);
+    assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+
+    for (case, reason) in [
+        ("thread-brigade --placment spread", "did you mean '--placement'?"),
+        ("thread-brigade --placement sprad", "did you mean 'spread'?"),
+        ("thread-brigade --tasks x", "'x'"),
+        ("async-mem-brigade --placement spread", "one thread"),
+    ] {
+        let ended = list(case);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.contains(reason), "{case}: {ended:?}");
+    }
+    let mut bench = Bench::new(&["a"], "");
+    bench.case_keys = ", needs_cpus = 100000";
+    let ended = bench.ends(&["list", "a"]);
+    assert!(ended.stdout.contains("cannot run here: it needs 100000 CPUs"), "{ended:?}");
+    assert!(!ended.stdout.contains("brigade run a"), "{ended:?}");
+}
+
+#[test]
+fn tables_that_a_terminal_would_break_say_how_to_see_them_whole() {
+    let folder = &repository::recorded_runs()[0];
+    for (columns, is_broken) in [(80, true), (400, false)] {
+        let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
+        brigade.args(["report", "--full"]).arg(folder);
+        let Some(ended) = bench::on_terminal(&brigade, columns) else { return };
+        let last = ended.stdout.lines().last().unwrap_or_default();
+        assert_eq!(last.ends_with(" | less -S"), is_broken, "{ended:?}");
+    }
 }
 
 /// Measures the page from within, with all folds open, and stores the result in the outer page's

@@ -6,7 +6,6 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -19,8 +18,8 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::bench::{
-    Bench, Ended, RECORD, changed, edit, end_of, eventually, json_in, lines_of, rounds_in, send,
-    start,
+    Bench, Ended, RECORD, changed, edit, end_of, eventually, json_in, lines_of, on_terminal,
+    rounds_in, send, start,
 };
 
 #[test]
@@ -43,21 +42,43 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
 fn a_terminal_shows_the_screen_while_the_rest_is_measured() {
     // Of processes this long, each redraws it.
     let bench = Bench::new(&["a", "b"], &format!("sleep 0.5; echo '{RECORD}'"));
-    let brigade = bench.brigade(&["run"]);
-    let words: Vec<_> = brigade.get_args().map(|word| word.to_str().unwrap()).collect();
-    let program = brigade.get_program().to_str().unwrap();
-    let line = format!("stty rows 45 cols 80; {program} {}", words.join(" "));
-    let mut terminal = contract::command("script");
-    terminal.args(["-qec", &line, "/dev/null"]).current_dir(bench.path("")).stdin(Stdio::null());
-    terminal.env("BRIGADE_LOCK", bench.path("lock")).env("LANG", "C.UTF-8").env("TERM", "xterm");
-    let Ok(output) = terminal.output() else {
-        return skip("figures on a terminal", "script is not installed");
-    };
-    let ended = Ended::from(output);
+    let Some(ended) = on_terminal(&bench.brigade(&["run"]), 80) else { return };
+    let announced =
+        "brigade: measures threads, async tasks and processes for 3 rounds; Ctrl-C stops it";
+    assert!(ended.stdout.starts_with(announced), "{ended:?}");
     let (figure, last) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind(" left"));
     assert!(figure.is_some() && figure < last, "{ended:?}");
     let (first, end) = (ended.stdout.find("0 of 3 rounds"), ended.stdout.rfind("3 of 3 rounds"));
     assert!(first.is_some() && first < figure && last < end, "{ended:?}");
+}
+
+/// While it goes on and at its end, but in no file.
+#[test]
+fn a_terminal_names_the_programs_that_disturb_a_run() {
+    let busy = changed(&[(
+        r#""steal_ns":null,"wall_ns":null,"others_cpu_ns":null"#,
+        r#""steal_ns":0,"wall_ns":10000000000,"others_cpu_ns":3000000000"#,
+    )]);
+    let bench = Bench::new(&["a"], &format!("sleep 0.5; echo '{busy}'"));
+    let hog = bench.path("hog-of-brigade");
+    contract::executable::write(&hog, "#!/bin/sh\nwhile :; do :; done\n");
+    let count = 1 + cpus::allowed().unwrap().len() / 64;
+    let mut hogs: Vec<_> =
+        (0..count).map(|_| contract::command(hog.to_str().unwrap()).spawn().unwrap()).collect();
+    let ended = on_terminal(&bench.brigade(&["run", "--rounds", "8"]), 120);
+    for hog in &mut hogs {
+        hog.kill().unwrap();
+        hog.wait().unwrap();
+    }
+    let Some(ended) = ended else { return };
+    // Those of other tests may be busier.
+    let named = "other programs took 30 % of the CPUs (";
+    let (running, last) = (ended.stdout.find(named), ended.stdout.rfind(named));
+    assert!(running.is_some() && running < last, "{ended:?}");
+    for entry in fs::read_dir(&bench.result_folders()[0]).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(!text.contains("hog-of-brigade") && !text.contains("of the CPUs ("), "{text}");
+    }
 }
 
 #[test]

@@ -2,23 +2,28 @@
 //! process, until the rounds or the time are used up. Both run the same cases, with different
 //! binaries, under different commands or with different flags.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use harness::{anonymous, terminal};
 
 use super::{exit_after, print};
 use crate::commands::flags::CompareFlags;
 use crate::commands::output;
-use crate::commands::session::{Built, NO_CASES, Series, Session, described, require_processes};
+use crate::commands::session::{
+    Built, NO_CASES, Series, Session, check_flags, described, require_processes,
+};
 use crate::exit::{Exit, UsageError};
 use crate::judge::compare::{Comparison, Design, NotCompared, NotComparedFor, Side};
 use crate::judge::run::Run;
 use crate::judge::state::State;
-use crate::manifest::Manifest;
+use crate::manifest::{Case, Manifest};
 use crate::measure::executables::{Executables, executables_in};
 use crate::plan::{Schedule, Turn};
+use crate::show::comparison::interrupted;
+use crate::show::screen::progress;
 use crate::store::results::{Environment, Procedure, RunDescription, Skipped};
 
 /// The default time per case.
@@ -35,14 +40,15 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     manifest.admit(&flags.runs);
     let chosen = manifest.chosen(&flags.runs)?;
     ensure!(!chosen.is_empty(), NO_CASES);
+    let typed = manifest.typed(&flags.runs);
+    for variant in [&baseline, &candidate] {
+        variant.check(&manifest, &chosen, &typed)?;
+    }
+    measure.check_folder(&manifest)?;
     let mut session = Session::begin(&manifest)?;
-    session.typed = manifest.typed(&flags.runs);
+    session.typed = typed;
     let Built { cases, binaries: own, skipped } = session.build(chosen)?;
-    let binaries = |variant: &Variant| match variant.build {
-        None => Ok(own.clone()),
-        Some(build) => executables_in(build, &manifest, &cases, &own)
-            .with_context(|| format!("--bin: looking for programs in {}", build.display())),
-    };
+    let binaries = |variant: &Variant| variant.binaries(&manifest, &cases, &own);
     let binaries = [binaries(&baseline)?, binaries(&candidate)?];
 
     let environment = Environment::capture(&manifest);
@@ -66,9 +72,10 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     let [first, second] = binaries;
     let mut series =
         [series(&baseline, "baseline", first)?, series(&candidate, "candidate", second)?];
-    let screen = |schedule: &Schedule, turn: Turn, _: &mut Run| {
+    let screen = |schedule: &Schedule, turn: Turn, _: &mut Run, _: &[String]| {
         let name = terminal::line(&cases[turn.case].name);
-        format!("{:>3.0} % round {}, {name}\n", 100.0 * schedule.share(), turn.round)
+        let seconds_left = schedule.time_left().as_secs_f64();
+        format!("{}: {name}\n", progress(schedule.share(), turn.round, seconds_left))
     };
     let mut schedule = Schedule::of_comparison(&description);
     let began = Instant::now();
@@ -91,6 +98,7 @@ pub fn compare(flags: &CompareFlags, mut manifest: Manifest) -> anyhow::Result<E
     comparison.not_compared.splice(..0, skipped.into_iter().map(not_compared));
     print(&comparison, flags)?;
     if session.signals.stops() > 0 {
+        output::warn(&interrupted(schedule.rounds()));
         return Ok(Exit::Interrupted);
     }
     require_processes(&series[0].run)?;
@@ -136,6 +144,47 @@ impl<'a> Variant<'a> {
         Ok(Self { build: given(&flags.bin, side), wrap, args })
     }
 
+    /// Checks what can be checked before anything is waited for or built: that the build and the
+    /// command exist, and that programs accept the flags. Those of another build are not known.
+    ///
+    /// # Errors
+    /// [`UsageError`] if something is wrong.
+    fn check(&self, manifest: &Manifest, cases: &[&Case], typed: &[String]) -> anyhow::Result<()> {
+        if let Some(build) = self.build {
+            build.metadata().map_err(|error| {
+                UsageError(format!("--bin: looking for {}: {error}", build.display()))
+            })?;
+        }
+        let is_contained = |case: &&&Case| manifest.program_of(case).is_contained();
+        let contained: Vec<&Case> = cases.iter().filter(is_contained).copied().collect();
+        self.binaries(manifest, &contained, &Executables::new())?;
+        if let Some(command) = self.wrap.first()
+            && !is_installed(command)
+        {
+            bail!(UsageError(format!("--wrap: {command} is not installed")));
+        }
+        if self.build.is_none() {
+            let flags = [manifest.comparison_flags(), self.args.clone()].concat();
+            check_flags(manifest, cases, typed, &flags)?;
+        }
+        Ok(())
+    }
+
+    /// The programs of the cases that this side runs; `own` are those of this binary.
+    ///
+    /// # Errors
+    /// [`UsageError`] if one is missing.
+    fn binaries(
+        &self,
+        manifest: &Manifest,
+        cases: &[&Case],
+        own: &Executables,
+    ) -> anyhow::Result<Executables> {
+        let Some(build) = self.build else { return Ok(own.clone()) };
+        executables_in(build, manifest, cases, own)
+            .with_context(|| format!("--bin: looking for programs in {}", build.display()))
+    }
+
     /// Describes the side with these records.
     fn described(&self, series: &Series, other_cpus: bool, rounds: u32) -> Side {
         let shared = |words: &[String]| words.iter().map(|word| anonymous::command(word)).collect();
@@ -155,6 +204,16 @@ impl<'a> Variant<'a> {
             ..Side::default()
         }
     }
+}
+
+/// Whether a command can be found, by its path or in `$PATH`.
+fn is_installed(command: &str) -> bool {
+    if command.contains('/') {
+        return Path::new(command).exists();
+    }
+    // Without it the C library has a default.
+    let Some(folders) = env::var_os("PATH") else { return true };
+    env::split_paths(&folders).any(|folder| folder.join(command).is_file())
 }
 
 /// A flag's value for a side: the same for both if it was given once.
