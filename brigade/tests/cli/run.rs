@@ -256,8 +256,8 @@ fn groups_and_cases_are_run_by_name() {
     assert_eq!(found, expected.collect::<Vec<_>>());
 
     let run = json_in(bench.result_folders()[0].join("run.json"));
-    let words = ["brigade", "run", "c", "b --x=1", "--rounds", "2", "--seed", "1"];
-    assert_eq!(run["procedure"]["command"], json!(words));
+    let words = "brigade,run,c,b --x=1,--rounds,2,--seed,1,--manifest,FILE".split(',');
+    assert_eq!(run["procedure"]["command"], json!(words.collect::<Vec<_>>()));
     let detail = json!({
         "case": "a --tasks 2", "program": "a", "group": "c",
         "parameters": { "placement": "free", "tasks": "2" },
