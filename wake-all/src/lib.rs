@@ -207,7 +207,10 @@ impl<S: Signal> Waker<S> {
             self.bench.placement().pin(0)?;
             clock::be_punctual();
             self.switches = self.hall.switches();
-            let join = |task: JoinHandle<()>| future::ready(drop(task.join()));
+            let join = |task: JoinHandle<()>| {
+                drop(task.join());
+                future::ready(())
+            };
             return block_on(self.conduct(start_thread, join));
         }
         let runtime = AsyncRuntime::start(self.flags.runtime, &self.bench)?;
