@@ -16,8 +16,8 @@
 //! With `--read` that share of the acquisitions read, in a fixed sequence for each task, and the
 //! others write. Readers of a read-write lock may be inside together, those of a mutex exclude one
 //! another. `read_turn` and `write_turn` are the times from asking for the lock until having it, of
-//! about one acquisition in 64, or of each if few are of that kind. Readers write nothing that is
-//! shared: each task counts for itself and adds to a common count once in 32 acquisitions, and the
+//! one reader in 64 and of each writer, since one that starves waits rarely. Readers write nothing
+//! that is shared: each task counts for itself and adds to a common count once in 32 acquisitions, and the
 //! task that completes 1024 reads the clock.
 //!
 //! What is counted: only the lock protects a counter, which must show as many acquisitions as the
