@@ -38,6 +38,7 @@
 
 mod locks;
 mod readers;
+mod tally;
 mod task;
 
 use std::sync::Arc;
@@ -57,8 +58,8 @@ use harness::{
 use crate::locks::{
     Adaptive, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
 };
-use crate::readers::Mixed;
-use crate::task::{Shared, Tally, Task};
+use crate::tally::{Mixed, Tally};
+use crate::task::{Shared, Task};
 
 /// The least work inside with which readers that may be inside together are seen to be, in units.
 const LONG_ENOUGH: u64 = 1000;

@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use harness::clock;
 use harness::rounds::{Purpose, Round};
-use harness::samples::Samples;
-use harness::{Measured, clock};
 
 use crate::locks::Lock;
-use crate::task::{BEGUN, ENDED, Tally, Task};
+use crate::tally::{Counts, Mixed, Tally, Waits};
+use crate::task::{BEGUN, ENDED, Task};
 
 /// Acquisitions after which a task adds to the common count: otherwise readers would wait for its
 /// cache line.
@@ -17,62 +17,6 @@ const LOT: u64 = 32;
 /// One in so many reads of a task is timed. Each write is: a writer that starves waits once for a
 /// very long time, and a sample would miss it.
 const TIMED: u64 = 64;
-
-/// What a task counts in a round.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Acquisitions that read.
-    pub reads: u64,
-    /// Acquisitions that wrote.
-    pub writes: u64,
-    /// Reads during which a writer was inside.
-    pub torn: u64,
-    /// Whether another reader was inside when this task entered as one; of a warm-up.
-    pub together: bool,
-}
-
-/// How long a task waited for the lock, each time that was timed.
-#[derive(Clone, Debug)]
-pub struct Waits {
-    /// As a reader.
-    pub reads: Samples,
-    /// As a writer.
-    pub writes: Samples,
-}
-
-/// What tasks did as readers and writers in a round.
-#[derive(Clone, Debug)]
-pub struct Mixed {
-    /// What they counted.
-    pub counts: Counts,
-    /// How long they waited.
-    pub waits: Box<Waits>,
-}
-
-impl Mixed {
-    /// Nothing yet.
-    fn new() -> Self {
-        let turns = |name, operation| Samples::new(Measured::single(name, operation));
-        let waits =
-            Waits { reads: turns("read_turn", "read"), writes: turns("write_turn", "write") };
-        Self { counts: Counts::default(), waits: Box::new(waits) }
-    }
-
-    /// The sum over all tasks; `None` if there are no readers among them.
-    pub fn sum(tallies: &[Tally]) -> Option<Self> {
-        let mut sum = None;
-        for Self { counts, waits } in tallies.iter().filter_map(|tally| tally.mixed.as_ref()) {
-            let sum = sum.get_or_insert_with(Self::new);
-            sum.counts.reads += counts.reads;
-            sum.counts.writes += counts.writes;
-            sum.counts.torn += counts.torn;
-            sum.counts.together |= counts.together;
-            sum.waits.reads.merge(&waits.reads);
-            sum.waits.writes.merge(&waits.writes);
-        }
-        sum
-    }
-}
 
 /// A task's state in the loop.
 struct Turns {

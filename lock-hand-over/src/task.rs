@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::Flags;
 use crate::locks::Lock;
-use crate::readers::Mixed;
+use crate::tally::Tally;
 
 /// Acquisitions in one iteration of a closed loop.
 const BLOCK: u64 = 1024;
@@ -164,17 +164,6 @@ impl<L: Lock> Shared<L> {
         }
         round.is_enough(holds.len() as u64);
     }
-}
-
-/// A task's counts in a round.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Acquisitions.
-    pub acquired: u64,
-    /// How late they were, in an open loop.
-    pub late: Option<Lateness>,
-    /// What it did as reader and writer, if these are mixed.
-    pub mixed: Option<Mixed>,
 }
 
 /// One task. Each piece of its work uses the result of the one before it; otherwise the processor
