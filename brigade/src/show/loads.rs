@@ -1,6 +1,6 @@
 //! What a group's table answers, and the table: a line for each thing and a column for each load.
 
-use super::names::Names;
+use super::names::{Names, place_of};
 use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
 use super::quantity::{Unit, brief_ticks, duration, factor, shown, times};
 use crate::judge::loads::{
@@ -228,24 +228,6 @@ fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
         cells.push(factor_of.map_or(String::new(), |ratio| factor(ratio.value)));
     }
     cells
-}
-
-/// What a table calls a row: its line, with its load if there are several. `None` if it is in no line.
-pub fn name_in_table(group: &Group, row: &Row) -> Option<String> {
-    let loads = &group.loads.as_ref()?.loads;
-    let (line, at) = place_of(group, row)?;
-    Some(match loads.get(at) {
-        Some(load) if loads.len() > 1 => format!("{}, {load}", line.label),
-        _ => line.label.clone(),
-    })
-}
-
-/// The line of a row, and the number of its load.
-fn place_of<'a>(group: &'a Group, row: &Row) -> Option<(&'a LoadLine, usize)> {
-    group.loads.as_ref()?.lines.iter().find_map(|line| {
-        let at = line.cases.iter().position(|case| *case == row.case)?;
-        Some((line, at))
-    })
 }
 
 /// Where the time of each case goes: shares that add up to the whole. The lines are those of the

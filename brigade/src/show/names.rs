@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indicatif::HumanCount;
 
-use super::loads::name_in_table;
 use super::page::joined;
 use super::quantity::brief_ticks;
 use super::svg::mark;
+use crate::judge::loads::LoadLine;
 use crate::judge::report::{Group, Report};
 use crate::judge::row::{Quantity, Row};
 
@@ -133,9 +133,11 @@ fn word(flag: &str, value: &str, row: &Row) -> String {
         ("work", _) => format!("{} of work", several("unit")),
         ("busy", _) => of("under way"),
         ("hot", _) => of("in use"),
-        ("workers" | "rings" | "hogs" | "producers" | "consumers", _) => {
-            several(flag.trim_end_matches('s'))
-        }
+        ("workers", _) => several("worker"),
+        ("rings", _) => several("ring"),
+        ("hogs", _) => several("hog"),
+        ("producers", _) => several("producer"),
+        ("consumers", _) => several("consumer"),
         ("capacity", _) => format!("room for {}", count()),
         ("rate", _) => of("a second"),
         ("greedy", _) => String::new(),
@@ -181,6 +183,24 @@ fn channel(flag: &str, value: &str) -> String {
         other => other,
     };
     if flag == "channel" { format!("over {name}") } else { format!("on {name}") }
+}
+
+/// What a table calls a row: its line, with its load if there are several. `None` if it is in no line.
+fn name_in_table(group: &Group, row: &Row) -> Option<String> {
+    let loads = &group.loads.as_ref()?.loads;
+    let (line, at) = place_of(group, row)?;
+    Some(match loads.get(at) {
+        Some(load) if loads.len() > 1 => format!("{}, {load}", line.label),
+        _ => line.label.clone(),
+    })
+}
+
+/// The line of a row, and the number of its load.
+pub fn place_of<'a>(group: &'a Group, row: &Row) -> Option<(&'a LoadLine, usize)> {
+    group.loads.as_ref()?.lines.iter().find_map(|line| {
+        let at = line.cases.iter().position(|case| *case == row.case)?;
+        Some((line, at))
+    })
 }
 
 #[cfg(test)]
