@@ -578,7 +578,7 @@ mod tests {
             assert_eq!(typed, Ok(()), "{command}");
         }
         for wrong in
-            ["brigade run hopps", "brigade report --ful", "brigade rings --x 1", "brigade x"]
+            ["brigade run hopps", "brigade report --ful x", "brigade rings --x 1", "brigade x"]
         {
             check_typed(wrong).unwrap_err();
         }

@@ -185,6 +185,11 @@ fn a_program_that_fails_is_given_up_and_named() {
     assert!(ended.stderr.contains("nothing was compared: a: "), "{ended:?}");
     assert!(folders(&bench).iter().all(|folder| records_in(folder).len() == 3));
     let ended = bench.ends(&["compare", "--wrap", "no-such-wrapper", "--wrap", ""]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("no-such-wrapper"), "{ended:?}");
+    let wrapper = bench.path("wrapper");
+    contract::executable::write(&wrapper, "#!/no-such-interpreter\n");
+    let ended = bench.ends(&["compare", "--wrap", wrapper.to_str().unwrap(), "--wrap", ""]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("could not be run: "), "{ended:?}");
 }
