@@ -157,7 +157,7 @@ pub fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// Checks that a file can be written later.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn check_file(path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(""));
     check_free(path).and_then(|()| check_folder(folder)).with_context(|| writing(path))
