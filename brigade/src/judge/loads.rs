@@ -312,7 +312,8 @@ fn lowest<'a>(lines: &[Line<'a>], load: usize) -> Option<&'a Row> {
     rows.min_by(|one, other| one.value().total_cmp(&other.value()))
 }
 
-fn over(row: &Row, other: &Row) -> Option<Estimate> {
+/// A row over another one, round by round.
+pub fn over(row: &Row, other: &Row) -> Option<Estimate> {
     ratio(&[row, other].map(Row::by_round), CONFIDENCE, DEPENDENT)
 }
 
@@ -413,11 +414,11 @@ fn waking(load: &str, loads: &[String], choices: &[&Line]) -> Option<Waking> {
     let at = loads.iter().position(|known| known == load)?;
     let mut lines = Vec::new();
     for line in choices {
-        let row = line.rows.get(at).copied().flatten();
-        if let Some((row, each_ns)) = row.zip(line.figure(at)) {
+        let Some(row) = line.rows.get(at).copied().flatten() else { continue };
+        if let Some((each_ns, tasks)) = line.figure(at).zip(row.number("tasks")) {
             lines.push(Woken {
                 label: line.spec.text.clone(),
-                all_ns: each_ns * row.parameters.get("tasks")?.as_f64()?,
+                all_ns: each_ns * tasks as f64,
                 each_ns,
                 first_to_last_ns: line.first_to_last.get(at).copied().flatten(),
             });

@@ -2,11 +2,10 @@
 //! long its writers wait for it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::loads::matters;
-use super::row::{Row, named, row_of};
-use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
+use super::loads::{matters, over};
+use super::row::{Row, named, row_of, rows_of_lines};
+use super::statistics::Estimate;
 use crate::manifest::{Group, Manifest, ReadSharesSpec};
 
 /// The measurement of how long writers wait.
@@ -65,12 +64,8 @@ impl ReadShares {
     }
 
     fn new(manifest: &Manifest, spec: &ReadSharesSpec, rows: &[&[Row]]) -> Option<Self> {
-        let [cases, mutexes] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
-        let pairs = cases.ok()?.into_iter().zip(mutexes.ok()?);
-        let found = pairs.filter_map(|(case, mutex)| {
-            let [case, over] = [&case.name, &mutex.name].map(|name| row_of(rows, name));
-            ReadShare::new(rows, case?, over?)
-        });
+        let pairs = rows_of_lines(manifest, rows, [&spec.case, &spec.over]).into_iter();
+        let found = pairs.filter_map(|[case, mutex]| ReadShare::new(rows, case, mutex));
         let mut steps: Vec<ReadShare> = found.collect();
         steps.sort_by_key(|step| step.percent);
         let work_ns = row_of(rows, &steps.first()?.case)?.work_ns.unwrap_or(0.0);
@@ -102,11 +97,10 @@ impl ReadShares {
 impl ReadShare {
     fn new(rows: &[&[Row]], case: &Row, mutex: &Row) -> Option<Self> {
         Some(Self {
-            // Rows leave out a parameter of 0.
-            percent: case.parameters.get("read").map_or(Some(0), Value::as_u64)?,
+            percent: case.number("read")?,
             case: case.case.clone(),
             over: mutex.case.clone(),
-            ratio: ratio(&[mutex, case].map(Row::by_round), CONFIDENCE, DEPENDENT)?,
+            ratio: over(mutex, case)?,
             wait: Wait::of(rows, case),
             mutex_wait: Wait::of(rows, mutex),
         })

@@ -17,7 +17,7 @@ use super::sample::{Figures, Measured, Sample};
 use super::statistics::{
     ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted,
 };
-use crate::manifest::{flags_of, program_of, without_flag};
+use crate::manifest::{Manifest, flags_of, program_of, without_flag};
 use crate::store::results::Outcome;
 
 /// The unit of a figure.
@@ -163,6 +163,11 @@ pub struct Percentiles {
 }
 
 impl Row {
+    /// A parameter that is a whole number. Rows leave out one of 0.
+    pub fn number(&self, parameter: &str) -> Option<u64> {
+        self.parameters.get(parameter).map_or(Some(0), Value::as_u64)
+    }
+
     /// The rows of a case from its processes: the case's figure first, then each measurement if
     /// there are several. `named` has the label, the case, its
     /// kind and its first error.
@@ -357,6 +362,25 @@ fn percentiles(name: &str, used: &[Used]) -> Percentiles {
 /// The row of a case's figure.
 pub fn row_of<'a>(rows: &[&'a [Row]], case: &str) -> Option<&'a Row> {
     named(rows, case, None)
+}
+
+/// The rows of the cases of a line of the manifest, each with that of the other line in the same
+/// place, which begins again; those of which the run has both.
+pub fn rows_of_lines<'a>(
+    manifest: &Manifest,
+    rows: &[&'a [Row]],
+    lines: [&str; 2],
+) -> Vec<[&'a Row; 2]> {
+    let [Ok(cases), Ok(others)] = lines.map(|line| manifest.cases_of(line)) else {
+        return Vec::new();
+    };
+    let pairs = cases.into_iter().zip(others.into_iter().cycle());
+    let pairs = pairs.map(|(case, other)| [case, other]);
+    let found = pairs.filter_map(|pair| {
+        let [case, other] = pair.map(|case| row_of(rows, &case.name));
+        Some([case?, other?])
+    });
+    found.collect()
 }
 
 /// The row of one of a case's measurements; that of its figure without a name.

@@ -3,9 +3,8 @@
 //! however noisy the run was.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::row::{Row, named, row_of};
+use super::row::{Row, named, row_of, rows_of_lines};
 use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, Interval, difference, ratio};
 use crate::manifest::{Group, Manifest, SavingsSpec};
 
@@ -107,12 +106,8 @@ impl Savings {
 
     /// What one kind saves, without the reason.
     fn new(manifest: &Manifest, spec: &SavingsSpec, rows: &[&[Row]]) -> Option<Self> {
-        let [cases, others] = [&spec.case, &spec.over].map(|line| manifest.cases_of(line));
-        let pairs = cases.ok()?.into_iter().zip(others.ok()?);
-        let measured = pairs.filter_map(|(case, other)| {
-            let [case, over] = [&case.name, &other.name].map(|name| row_of(rows, name));
-            Measured::new(spec, rows, case?, over?)
-        });
+        let pairs = rows_of_lines(manifest, rows, [&spec.case, &spec.over]).into_iter();
+        let measured = pairs.filter_map(|[case, over]| Measured::new(spec, rows, case, over));
         let mut measured: Vec<Measured> = measured.collect();
         measured.sort_by_key(|one| one.step.units);
         let operation = row_of(rows, &measured.first()?.step.case)?.operation.clone();
@@ -172,8 +167,7 @@ impl Measured {
         let step = SavingStep {
             case: case.case.clone(),
             over: over.case.clone(),
-            // Rows leave out a parameter of 0.
-            units: case.parameters.get("work").map_or(Some(0), Value::as_u64)?,
+            units: case.number("work")?,
             saving: Saving::new(case.work_ns.unwrap_or(0.0), &sides)?,
             over_ns: other.figure?.value,
             switches: case.server_switches,
