@@ -141,10 +141,14 @@ fn worth_it(shares: &ReadShares) -> String {
         }
         (None, Some(last)) => {
             let percent = last.percent;
-            let by = times(1.0 / last.ratio.value);
-            text += &format!(
-                "keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} takes {by} as long."
-            );
+            let is_slower = last.ratio.value < 1.0 && last.ratio.excludes(1.0);
+            let why = if is_slower {
+                format!("takes {} as long", times(1.0 / last.ratio.value))
+            } else {
+                "is not clearly cheaper".to_owned()
+            };
+            text +=
+                &format!("keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} {why}.");
         }
         (None, None) => {}
     }
@@ -182,7 +186,7 @@ fn other_locks(others: &[&ReadShares]) -> Option<String> {
     for shares in others {
         let work = brief_ticks(shares.work_ns, Quantity::Nanoseconds);
         let from = shares.cheaper_from.map_or("never".to_owned(), from_share);
-        let text = format!("{from} with {work} of work");
+        let text = format!("{from} ({work} of work)");
         match found.iter_mut().find(|(lock, _)| *lock == shares.lock) {
             Some((_, texts)) => texts.push(text),
             None => found.push((&shares.lock, vec![text])),
@@ -190,8 +194,7 @@ fn other_locks(others: &[&ReadShares]) -> Option<String> {
     }
     let found = found.iter().map(|(lock, texts)| format!("{lock} {}", texts.join(", ")));
     let found: Vec<String> = found.collect();
-    (!found.is_empty())
-        .then(|| format!("Cheaper than the mutex of the same crate: {}.", found.join("; ")))
+    (!found.is_empty()).then(|| format!("Other locks beat their mutex: {}.", found.join("; ")))
 }
 
 /// Which share of the part beyond a server without waits hops predict, by kind.
@@ -342,8 +345,8 @@ mod tests {
             read_shares("third", 130.0, Some(0)),
         ]);
         let expected = [
-            "With 130 ns of work inside, keep Mutex: even with 100 % reads RwLock takes 0.45 times as \
-             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
+            "With 130 ns of work inside, keep Mutex: even with 100 % reads RwLock is not clearly \
+             cheaper. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
              Mutex (99th percentile 40 µs).",
             "With 13 µs of work inside, use RwLock from 90 % reads on: there Mutex takes 1.4 times as \
              long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
@@ -351,12 +354,17 @@ mod tests {
             "With 130 µs of work inside, use RwLock only if all read: there Mutex takes 2.2 times as \
              long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
              Mutex (99th percentile 40 µs).",
-            "Cheaper than the mutex of the same crate: other never with 130 ns of work, only if all \
-             read with 13 µs of work; third with any share of reads with 130 ns of work.",
+            "Other locks beat their mutex: other never (130 ns of work), only if all read (13 µs of \
+             work); third with any share of reads (130 ns of work).",
         ];
         let found: Vec<String> = found.iter().map(|text| text.replace('\u{a0}', " ")).collect();
         assert_eq!(found, expected);
         assert_eq!(locks(&[]), [""; 0]);
+        let mut slower = read_shares("RwLock", 130.0, None);
+        let interval = Some(Interval { low: 0.45, high: 0.55 });
+        slower.steps[2].ratio = Estimate { value: 0.5, interval, count: 9 };
+        let said = worth_it(&slower).replace('\u{a0}', " ");
+        assert!(said.contains("even with 100 % reads RwLock takes 2.0 times as long."), "{said}");
     }
 
     #[test]

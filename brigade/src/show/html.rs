@@ -92,7 +92,10 @@ pub fn html(report: &Report) -> String {
          <script type=\"application/json\" id=\"report\">{}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         head(report, only),
-        first.map_or_else(|| screen_tables(screen), |group| table_of_group(report, group)),
+        first.map_or_else(
+            || screen_tables(screen),
+            |group| table_of_group(group, &Names::of(report, group))
+        ),
         signs(),
         figures(&plot::screen(screen)),
         embedded(report)
@@ -124,7 +127,7 @@ fn of_group(report: &Report, group: &Group, has_answers: bool, has_table: bool) 
     let names = Names::of(report, group);
     let answers = if has_answers { group_answers(group) } else { Vec::new() };
     let answers: Vec<Block> = answers.into_iter().map(Block::Paragraph).collect();
-    let table = if has_table { table_of_group(report, group) } else { String::new() };
+    let table = if has_table { table_of_group(group, &names) } else { String::new() };
     let note = group.note.clone().map(Block::Paragraph);
     format!(
         "{}{table}{}{}<details>\n<summary>All figures, with command lines</summary>\n{}</details>\n",
@@ -136,10 +139,10 @@ fn of_group(report: &Report, group: &Group, has_answers: bool, has_table: bool) 
 }
 
 /// The table that answers a group's question, or its cases.
-fn table_of_group(report: &Report, group: &Group) -> String {
+fn table_of_group(group: &Group, names: &Names) -> String {
     let table = match &group.loads {
         Some(loads) => loads::table(loads),
-        None => overview(group, &Names::of(report, group)),
+        None => overview(group, names),
     };
     table_of(&table, question(group))
 }

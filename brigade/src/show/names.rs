@@ -69,7 +69,12 @@ impl<'a> Names<'a> {
 
     /// What a case is called whose tasks and operation are like those of `row`.
     pub fn name_of_case(&self, case: &str, row: &Row) -> String {
-        self.rows.get(case).map_or_else(|| self.name(&row.with_case(case)), |row| self.name(row))
+        if let Some(row) = self.rows.get(case) {
+            return self.name(row);
+        }
+        // A comparison's row has no operation; that of its case has.
+        let like = self.rows.get(&*row.case).copied().unwrap_or(row);
+        self.name(&like.with_case(case))
     }
 
     fn unqualified(&self, row: &Row) -> String {
@@ -273,7 +278,11 @@ mod tests {
         ] {
             let group = report.groups.iter().find(|of| of.name == group).unwrap();
             let row = group.cases().find(|row| row.case == case).unwrap();
-            assert_eq!(Names::of(&report, group).name(row), expected);
+            let names = Names::of(&report, group);
+            assert_eq!(names.name(row), expected);
+            // A comparison's row has neither its operation nor its unit.
+            let compared = Row { case: row.case.clone(), unit: Quantity::Ratio, ..Row::default() };
+            assert_eq!(names.name_of_case(case, &compared), expected);
         }
         let group = &report.groups[0];
         let names = Names::of(&report, group);

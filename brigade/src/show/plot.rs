@@ -268,9 +268,8 @@ fn dots(title: &str, what: &str, blocks: &[Dots], scale: &Scale) -> Option<Pictu
             for place in places.collect::<BTreeSet<u64>>() {
                 elements += &disc((place as f64 / 500.0, middle), 3.0, "process", "");
             }
-            if row.range.is_some() {
-                let [low, high] = range_of(row).map(at);
-                elements += &line(low, high, "ends");
+            if let Some(ends) = row.range {
+                elements += &line(at(ends.low), at(ends.high), "ends");
             }
             let words = format!("{}: {}", row.case, estimated(row));
             elements += &disc(at(figure.value), 4.5, "mark", &words);
@@ -361,7 +360,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) ->
         title: title.to_owned(),
         unit: "%".to_owned(),
         signs: Vec::new(),
-        description: format!("Bars show shares; the number is the whole.{more}"),
+        description: format!("Bars show shares; the number is the total.{more}"),
         legend: legend.collect(),
         height: y,
         body: body + &marks,

@@ -48,10 +48,10 @@ pub fn page(report: &Report, has_names: bool) -> Vec<Block> {
     page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
     page.extend(report.screen.iter().flat_map(part));
     for group in &report.groups {
-        let names = Names::of(report, group);
+        let names = has_names.then(|| Names::of(report, group));
         page.push(Block::Heading(2, question(group).to_owned()));
         page.extend(answered(group));
-        page.extend(tables(group, has_names.then_some(&names)));
+        page.extend(tables(group, names.as_ref()));
     }
     page.extend(below(report));
     page
@@ -139,7 +139,7 @@ pub fn overview(group: &Group, names: &Names) -> Table {
     table
 }
 
-/// Between what 8 in 10 processes of a row lie, or how many are used if others are not.
+/// Between what 8 in 10 processes of a row lie, with how many are used if others are not.
 pub fn within(row: &Row) -> String {
     let range = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
     match used_of_ended(row) {
@@ -237,7 +237,7 @@ pub fn comparisons(group: &Group, names: Option<&Names>) -> Table {
         let Some(other) = &row.other else { continue };
         let sign = if row.unit == Quantity::Ratio { "/" } else { "−" };
         let labels = match names {
-            Some(names) => [names.name(row), names.name_of_case(&other.case, row)],
+            Some(names) => [&row.case, &other.case].map(|case| names.name_of_case(case, row)),
             None => [row.label.clone(), other.label.clone()],
         };
         let name = compared(row, other, labels).join(&format!(" {sign} "));

@@ -249,13 +249,16 @@ fn clock(seconds: f64) -> String {
 
 /// How far a run is, for a log: `34 % done, round 5, 1:35 left`.
 pub fn progress(share: f64, round: u32, seconds_left: f64) -> String {
-    with_spaces(&format!("{} done, round {round}, {} left", percent(share), clock(seconds_left)))
+    // Before the first process of a number of rounds nobody knows how long they take.
+    let is_known = share + seconds_left > 0.0;
+    let left = if is_known { format!(", {} left", clock(seconds_left)) } else { String::new() };
+    with_spaces(&format!("{} done, round {round}{left}", percent(share)))
 }
 
 /// What `brigade run` without names is about to do: `seconds` is `None` if rounds were given.
 pub fn announcement(seconds: Option<f64>, rounds: Option<u32>) -> String {
     let how_long = match (rounds, seconds) {
-        (Some(rounds), None) => format!("{rounds} rounds"),
+        (Some(rounds), None) => format!("{rounds} round{}", if rounds == 1 { "" } else { "s" }),
         (_, seconds) => clock(seconds.unwrap_or(0.0)),
     };
     format!("measures threads, async tasks and processes for {how_long}; Ctrl-C stops it")

@@ -102,8 +102,11 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Its title with the units on its axis.
+    /// Its title with the unit on its axis; ratios have none.
     fn title_with_unit(&self) -> String {
+        if self.unit == "×" {
+            return self.title.clone();
+        }
         format!("{}, in {}", self.title, self.unit)
     }
 
