@@ -16,45 +16,65 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 const NAMED: f64 = 0.01;
 const MOST_NAMED: usize = 3;
 
+/// The CPU time of a process and of its children that have ended.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    parent: u32,
+    /// In clock ticks.
+    used: u64,
+}
+
 /// The CPU time of other programs since counting began.
 #[derive(Debug)]
 pub struct Others {
     began: Instant,
     /// When it looked last.
     looked: Instant,
-    /// The CPU time of each process when it looked last, in clock ticks.
-    before: BTreeMap<u32, u64>,
+    /// The processes when it looked last.
+    before: BTreeMap<u32, Ticks>,
+    /// How many CPUs the run may use.
+    cpus: usize,
     /// The CPU time since the beginning, in clock ticks, by name.
     used: BTreeMap<String, u64>,
 }
 
 impl Others {
-    /// Begins to count.
-    pub fn begin() -> Self {
+    /// Begins to count, for a run that may use so many CPUs.
+    pub fn begin(cpus: usize) -> Self {
         let now = Instant::now();
         let before = ticks_of_all(&SystemFiles::live());
-        Self { began: now, looked: now, before, used: BTreeMap::new() }
+        Self { began: now, looked: now, before, cpus, used: BTreeMap::new() }
     }
 
-    /// The names of the programs that used most of the time of `cpus` CPUs, the busiest first. It
-    /// looks again if the last look was a while ago.
-    pub fn names(&mut self, cpus: usize) -> Vec<String> {
+    /// The names of the programs that used most of the time of the CPUs, the busiest first. It looks
+    /// again if the last look was a while ago.
+    pub fn names(&mut self) -> Vec<String> {
         if self.looked.elapsed() >= BETWEEN_LOOKS {
             self.look(&SystemFiles::live());
             self.looked = Instant::now();
         }
         let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
-        let all = self.began.elapsed().as_secs_f64() * cpus as f64 * per_second as f64;
+        let all = self.began.elapsed().as_secs_f64() * self.cpus as f64 * per_second as f64;
         self.above((NAMED * all).ceil() as u64)
     }
 
     /// Adds what every process used since the last look. A process that is new began meanwhile.
     fn look(&mut self, files: &SystemFiles) {
         let now = ticks_of_all(files);
+        // What an ended process had used by the last look is its parent's now, and was counted.
+        let mut of_ended = BTreeMap::<u32, u64>::new();
+        for (_, ended) in self.before.iter().filter(|(pid, _)| !now.contains_key(pid)) {
+            *of_ended.entry(ended.parent).or_default() += ended.used;
+        }
         for (pid, ticks) in &now {
-            let before = self.before.get(pid).copied().unwrap_or(0);
-            // The number of an ended process may be used again.
-            let used = ticks.checked_sub(before).unwrap_or(*ticks);
+            let counted = of_ended.get(pid).copied().unwrap_or(0);
+            let used = match self.before.get(pid) {
+                Some(before) if before.used <= ticks.used => {
+                    (ticks.used - before.used).saturating_sub(counted)
+                }
+                // It began meanwhile, maybe with the number of one that has ended.
+                _ => ticks.used,
+            };
             if used > 0
                 && *pid != process::id()
                 && let Some(name) = name_of(files, *pid)
@@ -75,12 +95,12 @@ impl Others {
     }
 }
 
-/// The CPU time of each process and of its children that have ended, in clock ticks.
-fn ticks_of_all(files: &SystemFiles) -> BTreeMap<u32, u64> {
+fn ticks_of_all(files: &SystemFiles) -> BTreeMap<u32, Ticks> {
     let pids = files.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let ticks = |pid: u32| {
         let stat = ProcessStat::read(files, &format!("proc/{pid}"))?;
-        Some((pid, stat.user_ticks + stat.system_ticks + stat.children_ticks))
+        let used = stat.user_ticks + stat.system_ticks + stat.children_ticks;
+        Some((pid, Ticks { parent: stat.parent, used }))
     };
     pids.filter_map(ticks).collect()
 }
@@ -112,9 +132,9 @@ mod tests {
     fn the_busiest_programs_since_the_beginning_are_named() {
         let before =
             ticks_of_all(&machine(&[(7, "idle", 5000), (8, "cargo", 10), (9, "old", 900)]));
-        assert_eq!(before[&7], 5000);
+        assert_eq!(before[&7].used, 5000);
         let now = Instant::now();
-        let mut others = Others { began: now, looked: now, before, used: BTreeMap::new() };
+        let mut others = Others { began: now, looked: now, before, cpus: 2, used: BTreeMap::new() };
         assert_eq!(others.above(0), [""; 0]);
         let later = [
             (7, "idle", 5001),
@@ -133,9 +153,20 @@ mod tests {
         assert_eq!(others.above(1000), [""; 0]);
     }
 
+    /// Process 1 waits for the end of all.
+    #[test]
+    fn what_an_ended_process_had_used_is_not_counted_for_its_parent() {
+        let before = ticks_of_all(&machine(&[(1, "sh", 100), (8, "rustc", 3000)]));
+        let now = Instant::now();
+        let mut others = Others { began: now, looked: now, before, cpus: 2, used: BTreeMap::new() };
+        // The child used five more ticks before it ended.
+        others.look(&machine(&[(1, "sh", 3105)]));
+        assert_eq!(others.used["sh"], 5);
+    }
+
     #[test]
     fn a_busy_process_of_this_machine_is_found() {
-        let mut others = Others::begin();
+        let mut others = Others::begin(2);
         let script = "while :; do :; done";
         let mut works = contract::command("sh").args(["-c", script]).spawn().unwrap();
         let name = name_of(&SystemFiles::live(), works.id()).unwrap();

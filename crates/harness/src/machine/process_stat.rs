@@ -93,6 +93,8 @@ pub struct ProcessStat {
     pub system_ticks: u64,
     /// CPU time of children that have ended and were waited for, in clock ticks.
     pub children_ticks: u64,
+    /// The process that waits for its end.
+    pub parent: u32,
     /// The CPU on which it was last.
     pub cpu: usize,
 }
@@ -115,6 +117,7 @@ impl ProcessStat {
             user_ticks: number(14)?,
             system_ticks: number(15)?,
             children_ticks: number(16)? + number(17)?,
+            parent: fields.get(4 - 3)?.parse().ok()?,
             cpu: fields.get(39 - 3)?.parse().ok()?,
         })
     }
@@ -204,8 +207,14 @@ mod tests {
 
     #[test]
     fn fields_are_counted_from_the_end_of_the_name() {
-        let stat =
-            ProcessStat { state: 'R', user_ticks: 5, system_ticks: 7, children_ticks: 3, cpu: 6 };
+        let stat = ProcessStat {
+            state: 'R',
+            user_ticks: 5,
+            system_ticks: 7,
+            children_ticks: 3,
+            parent: 70,
+            cpu: 6,
+        };
         for name in ["(cat)", "(a b)", "()", "(1) R 2 (3)", "(\n)"] {
             assert_eq!(ProcessStat::parse(&LINE.replace("(cat)", name)), Some(stat), "{name}");
         }
