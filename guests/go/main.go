@@ -1,5 +1,6 @@
-// Goroutine-brigade measures the cost of goroutines: a hand-over, creation and
-// memory, each as a subcommand. It prints laps, as docs/PROTOCOL.md describes them.
+// Goroutine-brigade measures the cost of goroutines: hand-overs, channels, creation,
+// a lock, memory, timers and wake-ups, each as a subcommand. It prints laps, as
+// docs/PROTOCOL.md describes them.
 package main
 
 import (
@@ -8,9 +9,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -135,7 +139,8 @@ func (r *run) parse(arguments []string) (program, error) {
 	}
 	program, known := programs[name]
 	if !known {
-		return program, fmt.Errorf("unknown sub-command %q; known: brigade, channel, creation, lock, memory, timer, wake, wake-all", name)
+		return program, fmt.Errorf("unknown sub-command %q; known: %s", name,
+			strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
 	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -127,9 +127,13 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 something failed, 2 wrong flags 
 
 /// The help after the flags: paragraphs of `help.toml`, and the exit codes.
 fn after(paragraphs: &[&str]) -> String {
+    after_naming(paragraphs, &programs::names().collect::<Vec<_>>().join(", "))
+}
+
+/// The help after the flags, with a text in place of the names of the programs.
+fn after_naming(paragraphs: &[&str], programs: &str) -> String {
     let texts = paragraphs.iter().map(|name| &*HELP[*name]).chain([EXIT_CODES]);
-    let programs = programs::names().collect::<Vec<_>>().join(", ");
-    texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", &programs)
+    texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", programs)
 }
 
 /// The flags of `brigade compare`.
@@ -424,6 +428,12 @@ fn with_quoted_case(words: &[String]) -> Option<String> {
         let name = word.split('=').next().unwrap_or_default();
         let mut flags = command.get_arguments();
         let flag = flags.find(|arg| arg.get_long().is_some_and(|long| name == format!("--{long}")));
+        // A mistyped flag of the command is no flag of the case.
+        let is_of_program = programs::page(&words[at]).is_none()
+            || programs::has_flag(&words[at], name.trim_start_matches('-'));
+        if flag.is_none() && word.starts_with("--") && !is_of_program {
+            return None;
+        }
         let list = if flag.is_some() { &mut own } else { &mut case };
         list.push(word);
         let takes_value = flag.is_none_or(|flag| flag.get_action().takes_values());
@@ -489,6 +499,7 @@ mod tests {
                 Some("brigade --manifest m run 'goroutine-brigade memory --x'"),
             ),
             ("run thread-brigade", None),
+            ("run thread-brigade --rouns 3", None),
             ("run hops --placement spread", None),
             ("limits --tasks 5 thread-brigade --x", None),
             ("--placement spread", None),
@@ -506,8 +517,16 @@ mod tests {
         let line = line.replace("--pid PID", "--pid 1").replace("--tasks N", "--tasks 1");
         let mut words = shlex::split(&line).ok_or("a quote is open")?;
         // A flag that is only mentioned lacks its value.
-        if words.len() == 3 && words[2].starts_with("--") {
-            words.pop();
+        if words.len() == 3
+            && let Some(flag) = words[2].strip_prefix("--")
+        {
+            let mut whole = with_programs();
+            whole.build();
+            let command = whole.find_subcommand(&words[1]);
+            let has = |arg: &Arg| arg.get_long() == Some(flag);
+            if command.is_some_and(|command| command.get_arguments().any(has)) {
+                words.pop();
+            }
         }
         if let Some(name) = words.get(1)
             && programs::page(name).is_some()
@@ -577,9 +596,13 @@ mod tests {
             let typed = check_typed(&command);
             assert_eq!(typed, Ok(()), "{command}");
         }
-        for wrong in
-            ["brigade run hopps", "brigade report --ful x", "brigade rings --x 1", "brigade x"]
-        {
+        for wrong in [
+            "brigade run hopps",
+            "brigade report --ful",
+            "brigade report --ful x",
+            "brigade rings --x 1",
+            "brigade x",
+        ] {
             check_typed(wrong).unwrap_err();
         }
     }
@@ -590,12 +613,9 @@ mod tests {
     fn the_manual_pages_are_committed() {
         let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
         let written = tempfile::tempdir().expect("a folder");
-        let names = programs::names().collect::<Vec<_>>().join(", ");
-        let help = after(&["brigade", "measuring"]);
+        let help = after_naming(&["brigade", "measuring"], "brigade --help lists them.");
         // The version of a release build has its commit, and a new program changes no page.
-        let command = Cli::command()
-            .version(env!("CARGO_PKG_VERSION"))
-            .after_help(help.replace(&names, "brigade --help lists them."));
+        let command = Cli::command().version(env!("CARGO_PKG_VERSION")).after_help(help);
         clap_mangen::generate_to(command, written.path()).expect("manual pages");
         let texts = |folder: &Path| -> BTreeMap<String, String> {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();

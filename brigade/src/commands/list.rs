@@ -6,6 +6,7 @@ use harness::{flags, terminal};
 use crate::commands::output;
 use crate::commands::session::check_flags;
 use crate::exit::{Exit, UsageError};
+use crate::judge::report::OTHER_MANIFEST;
 use crate::manifest::{Case, Group, Manifest, default_seconds};
 use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
@@ -56,7 +57,7 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
         push(name, cases.len(), question);
     }
     let more = format!(
-        "{} measures a group, without a name the first line. {} prints its cases; {} explains one.",
+        "{} measures a group; without GROUP it measures the first line. {} prints the cases of a group; {} explains one.",
         unbroken("brigade run GROUP"),
         unbroken("brigade list GROUP"),
         unbroken("brigade list 'CASE'")
@@ -76,8 +77,17 @@ fn group_page(manifest: &Manifest, group: &Group, capabilities: &Capabilities) -
         .iter()
         .map(|Skipped { case, reason }| format!("{case}: skipped: {reason}\n"))
         .collect();
-    let run = format!("measure:  {}\n", quoted(["brigade", "run", name]));
+    let run = measured_by(manifest, name);
     text + "\n" + &terminal::text(&(possible + &skipped + "\n" + &run))
+}
+
+/// The command that measures a group or a case.
+fn measured_by(manifest: &Manifest, name: &str) -> String {
+    let mut words = vec!["brigade", "run", name];
+    if manifest.is_file {
+        words.extend(OTHER_MANIFEST);
+    }
+    format!("measure:  {}\n", quoted(words))
 }
 
 /// What a case does, what is counted, and its known biases: the page of its program.
@@ -100,7 +110,7 @@ fn page(manifest: &Manifest, case: &Case, capabilities: &Capabilities) -> String
         text += &format!("by hand:  {}\n", quoted(words.iter().map(String::as_str)));
     }
     text += &match capabilities.lack(case) {
-        None => format!("measure:  {}\n", quoted(["brigade", "run", &case.name])),
+        None => measured_by(manifest, &case.name),
         Some(reason) => format!("cannot run here: {reason}\n"),
     };
     if runs_on_tokio(case) {

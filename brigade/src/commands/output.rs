@@ -40,7 +40,7 @@ pub struct Live {
     written: Option<Instant>,
 }
 
-/// How often a line says how far a run is where there is no screen.
+/// How often a run without a screen prints its progress.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// Drawing takes at most one part in so many of the time: the longer a run, the longer a draw takes.
@@ -242,7 +242,7 @@ mod tests {
             live.draw(|| text(60, 'a'));
             live.drawn = None;
             live.draw(|| text(10, 'b') + "end\n");
-            live.drawn = Some((Instant::now(), Duration::from_secs(60)));
+            live.drawn = live.drawn.map(|(ended, _)| (ended, Duration::from_secs(60)));
             live.draw(|| text(20, 'c'));
             // Until the terminal closes.
             let _ = io::stdin().read(&mut [0]);

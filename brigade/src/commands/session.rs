@@ -84,8 +84,7 @@ impl<'a> Session<'a> {
 
     /// The names of other programs that use the CPUs, the busiest first; none without a terminal.
     pub fn programs(&mut self) -> Vec<String> {
-        let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
-        self.others.as_mut().map_or_else(Vec::new, |others| others.names(cpus))
+        self.others.as_mut().map_or_else(Vec::new, Others::names)
     }
 
     /// Runs the turns of `schedule` until it ends or a signal arrives, and draws `screen` between
@@ -103,7 +102,10 @@ impl<'a> Session<'a> {
     ) -> anyhow::Result<()> {
         let mut live = mem::take(&mut self.live);
         let cpus = cpus::allowed().context("reading the CPUs that this process may use")?;
-        self.others = output::lines_of_terminal().map(|_| Others::begin());
+        // The sides of a comparison are references for each other, and its screen names nobody.
+        let is_run = series.iter().all(|series| series.run.description.side.is_none());
+        let is_shown = is_run && output::lines_of_terminal().is_some();
+        self.others = is_shown.then(|| Others::begin(cpus.len()));
         while self.signals.stops() == 0
             && let Some(turn) = schedule.next_turn()
         {
@@ -121,8 +123,6 @@ impl<'a> Session<'a> {
                 // may place the program itself.
                 shared_cpu: wrap.is_empty().then(|| cpus[(round as usize - 1) % cpus.len()]),
             };
-            // The sides of a comparison are references for each other.
-            let is_run = run.description.side.is_none();
             let reference = is_run.then(|| reference(&cpus, ended)).flatten();
             let invocation =
                 Invocation { round, attempt, reference, ..invoke(&job, &mut self.signals) };
@@ -163,23 +163,29 @@ pub fn check_flags(
     typed: &[String],
     more: &[String],
 ) -> Result<(), UsageError> {
-    let mut first = None;
-    let mut refused = 0;
+    let mut refused = None;
+    let mut is_one_accepted = false;
     for case in cases {
+        let is_typed = typed.contains(&case.name);
+        if is_one_accepted && !is_typed {
+            continue;
+        }
         let program = manifest.program_of(case);
         let words = command(program.form, case, more);
         let refusal =
             if program.is_contained() { refusal(&case.program, &words[1..]) } else { None };
-        let Some(reason) = refusal else { continue };
+        let Some(reason) = refusal else {
+            is_one_accepted = true;
+            continue;
+        };
         let error = UsageError(format!("{}: {reason}", case.name));
-        if typed.contains(&case.name) {
+        if is_typed {
             return Err(error);
         }
-        refused += 1;
-        first.get_or_insert(error);
+        refused.get_or_insert(error);
     }
-    match first {
-        Some(error) if refused == cases.len() => Err(error),
+    match refused {
+        Some(error) if !is_one_accepted => Err(error),
         _ => Ok(()),
     }
 }

@@ -40,8 +40,8 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     if manifest.program_of(case).form == Form::Laps {
         bail!(UsageError(format!("{}: programs in other languages do not trace", case.name)));
     }
-    let traces = ["--trace", "FILE"].map(str::to_owned);
-    check_flags(&manifest, &[case], slice::from_ref(&case.name), &traces)?;
+    let tracing = ["--trace", "FILE"].map(str::to_owned);
+    check_flags(&manifest, &[case], slice::from_ref(&case.name), &tracing)?;
     for path in flags.svg.iter().chain(&flags.events) {
         output::check_file(path)?;
     }

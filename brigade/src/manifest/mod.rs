@@ -715,6 +715,7 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             for line in &group.lines {
                 let found = suite.cases_of_line(line).unwrap();
                 assert_eq!(found.len(), group.loads.len(), "{}: {}", group.name, line.text);
+                assert!(found.iter().any(Option::is_some), "{}: {}", group.name, line.text);
             }
         }
     }

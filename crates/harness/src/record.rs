@@ -28,7 +28,7 @@ pub struct Record {
     pub program: String,
     /// The program's version.
     pub version: String,
-    /// Every flag's value, by its long name with underscores.
+    /// Every flag's value, by its long name with underscores; a hidden flag only if it was given.
     pub parameters: BTreeMap<String, Value>,
     /// What the tasks are; `null` in records before version 1.2, or if the program does not know.
     #[serde(default)]

@@ -59,7 +59,7 @@ pub fn summary(record: &Record) -> String {
         };
     }
     if let Some(awake) = record.awake.filter(|awake| *awake > 0) {
-        text += &format!("{} did not sleep when it was woken\n", counted(awake, "thread"));
+        text += &format!("still awake when the event came: {}\n", counted(awake, "thread"));
     }
     if let Some(calls) = record.system_calls_per_operation {
         text += &format!("system calls per {operation}: {calls:.3}\n");
