@@ -196,7 +196,7 @@ impl Flags {
         self.credit || self.room().is_none()
     }
 
-    fn are_threads(&self) -> bool {
+    pub(crate) fn are_threads(&self) -> bool {
         self.runtime.runtime == RuntimeKind::Threads
     }
 

@@ -12,7 +12,7 @@ use harness::async_tasks::caught;
 use harness::rounds::{Apart, Member, Round};
 use harness::samples::Samples;
 use harness::work::spend;
-use harness::{Measured, RuntimeKind, clock};
+use harness::{Measured, clock};
 use tokio::sync::Semaphore;
 
 use crate::Flags;
@@ -238,7 +238,7 @@ impl<O: Outlet<W>, const W: usize> Producer<O, W> {
     async fn compete(&mut self, round: &Round) -> io::Result<u64> {
         let Self { number: producer, outlet, shared } = self;
         // Tasks of a runtime would wait by yielding, which takes CPU time.
-        if shared.flags.runtime.runtime == RuntimeKind::Threads {
+        if shared.flags.are_threads() {
             round.sleep_until(round.begin_ns).await?;
         }
         shared.blocks().span.get_or_insert_with(|| [clock::now(); 2]);

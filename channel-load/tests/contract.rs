@@ -98,7 +98,7 @@ fn the_capacity_is_found_by_filling_the_channel() {
             assert_eq!(load.capacity, fits.map(|fits| fits + more), "{channel}, {runtime}");
         }
     }
-    for channel in ["std", "crossbeam", "flume"] {
+    for channel in ["std", "crossbeam", "flume", "kanal"] {
         let load = with(channel, "threads", &["--capacity=0", "--iters=1", "--warmups=0"]).channel;
         assert_eq!(load.expect("a channel").capacity, Some(0), "{channel}");
     }

@@ -159,6 +159,7 @@ const SPEC: Spec = Spec {
     spread: true,
     hops: true,
     runtimes: &[RuntimeKind::Threads, RuntimeKind::Tokio, RuntimeKind::TokioCurrentThread],
+    stack_bytes: STACK_BYTES as u64,
     ..Spec::new(TaskKind::Thread, limits::Kind::Thread)
 };
 

@@ -12,7 +12,7 @@ pub trait Lock: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
     fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
 
-    /// Calls `inside` as a reader. Those of a mutex exclude one another.
+    /// Calls `inside` as a reader. Readers of a mutex exclude one another.
     fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send {
         self.hold(inside)
     }
@@ -42,50 +42,34 @@ pub trait Lock: Default + Send + Sync + 'static {
     }
 }
 
-impl Lock for tokio::sync::Mutex<()> {
-    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.lock().await;
-        inside()
-    }
+/// A lock that a task awaits: the methods that lock it for a writer and for a reader.
+macro_rules! awaited {
+    ($lock:ty, $write:ident, $read:ident) => {
+        impl Lock for $lock {
+            async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+                let _held = self.$write().await;
+                inside()
+            }
+
+            async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+                let _held = self.$read().await;
+                inside()
+            }
+        }
+    };
 }
 
-impl Lock for async_lock::Mutex<()> {
-    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.lock().await;
-        inside()
-    }
-}
-
-impl Lock for tokio::sync::RwLock<()> {
-    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.write().await;
-        inside()
-    }
-
-    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.read().await;
-        inside()
-    }
-}
-
-impl Lock for async_lock::RwLock<()> {
-    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.write().await;
-        inside()
-    }
-
-    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        let _held = self.read().await;
-        inside()
-    }
-}
+awaited!(tokio::sync::Mutex<()>, lock, lock);
+awaited!(async_lock::Mutex<()>, lock, lock);
+awaited!(tokio::sync::RwLock<()>, write, read);
+awaited!(async_lock::RwLock<()>, write, read);
 
 /// A lock that blocks the thread.
 pub trait Blocking: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
     fn with<R>(&self, inside: impl FnOnce() -> R) -> R;
 
-    /// Calls `inside` as a reader. Those of a mutex exclude one another.
+    /// Calls `inside` as a reader. Readers of a mutex exclude one another.
     fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
         self.with(inside)
     }
@@ -234,9 +218,9 @@ pub struct PthreadRw<const KIND: i32>(UnsafeCell<libc::pthread_rwlock_t>);
 const PREFER_READER: i32 = 0;
 const PREFER_WRITER: i32 = 2;
 
-/// One with default attributes: a reader enters while others are inside, even if a writer waits.
+/// A read-write lock with default attributes: a reader enters while others are inside, even if a writer waits.
 pub type NormalRw = PthreadRw<PREFER_READER>;
-/// One that lets no reader in while a writer waits.
+/// A read-write lock that lets no reader in while a writer waits.
 pub type WriterRw = PthreadRw<PREFER_WRITER>;
 
 // SAFETY: several threads may use such a lock; nothing else reads its bytes.

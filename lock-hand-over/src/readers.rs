@@ -139,7 +139,7 @@ impl<L: Lock> Task<L> {
 mod tests {
     use super::*;
 
-    /// Also of each task alone, within a percent of all.
+    /// Also of each task alone, within two percent.
     #[test]
     fn the_share_of_reads_is_as_asked_and_the_sequence_is_that_of_the_task() {
         let sequence = |task, read| {

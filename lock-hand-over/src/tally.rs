@@ -15,7 +15,7 @@ pub struct Tally {
     pub mixed: Option<Mixed>,
 }
 
-/// What a task counts in a round.
+/// What a task counts as reader and writer in a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Acquisitions that read.

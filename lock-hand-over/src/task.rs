@@ -40,7 +40,7 @@ pub struct Shared<L> {
     /// Who took the lock, until its last release before another did, with `--trace`.
     holds: Mutex<Vec<[Stop; 2]>>,
     /// Acquisitions of readers and writers in this round, in lots.
-    counted: Apart<AtomicU64>,
+    in_lots: Apart<AtomicU64>,
     /// Readers that are inside, in a warm-up.
     pub readers: Apart<AtomicU64>,
 }
@@ -54,7 +54,7 @@ impl<L: Lock> Shared<L> {
             begun_ns: Apart::default(),
             blocks: Mutex::new(Samples::new(block)),
             holds: Mutex::default(),
-            counted: Apart::default(),
+            in_lots: Apart::default(),
             readers: Apart::default(),
         }
     }
@@ -76,7 +76,7 @@ impl<L: Lock> Shared<L> {
         for word in self.words() {
             word.store(0, Relaxed);
         }
-        self.counted.0.store(0, Relaxed);
+        self.in_lots.0.store(0, Relaxed);
         self.begun_ns.0.store(round.begin_ns, Relaxed);
         self.blocks.lock().clear();
     }
@@ -141,7 +141,7 @@ impl<L: Lock> Shared<L> {
     /// Counts a lot of acquisitions of one task, of which some make an iteration, after the release.
     /// The task that completes the iteration ends it.
     pub fn end_lot(&self, round: &Round, lot: u64) {
-        let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
+        let counted = self.in_lots.0.fetch_add(lot, Relaxed) + lot;
         if !counted.is_multiple_of(BLOCK) {
             return;
         }

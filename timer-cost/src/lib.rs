@@ -30,8 +30,8 @@
 //! What is counted: `timerfd` and `posix` make one system call per operation, two per cycle; `heap`
 //! counts its calls, and how often it removes dead timers. One thread that never waits claims no switch.
 //!
-//! Known biases: a cycle finds its timer in the cache. Tokio's driver sleeps nowhere meanwhile, so to
-//! wake it is only the call. No timer fires. `async-io` queues operations; its thread and the caller
+//! Known biases: a cycle finds its timer in the cache. Tokio's driver is awake meanwhile, so waking
+//! it costs only the system call. No timer fires. `async-io` queues operations; its thread and the caller
 //! process them, each time up to 1000.
 
 mod timers;
@@ -162,7 +162,9 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     let is_of_tokio = matches!(timer, Kind::Tokio | Kind::TokioTimeout);
     ensure!(
         is_of_tokio || workers == 1,
-        UsageError(format!("--workers {workers}: these timers have none; choose --timer tokio"))
+        UsageError(format!(
+            "--workers {workers}: only timers of tokio have workers; choose --timer tokio"
+        ))
     );
     // Each task and the driver have as much.
     let heap_bytes = (flags.slots() as u64 * BYTES).div_ceil(u64::from(workers) + 1);
@@ -308,7 +310,10 @@ impl<'a, T: Timers> Driver<'a, T> {
             self.operation("reset-earlier", arm, earlier, cancel)?;
         }
         let has_fired = clock::now() - self.armed_ns >= PENDING[0].as_nanos() as u64;
-        ensure!(!has_fired, "pending timers fire after 10 minutes: measure for less time");
+        ensure!(
+            !has_fired,
+            "the run took 10 minutes, so pending timers may have fired: lower --max-time or --iters"
+        );
         Ok(())
     }
 

@@ -103,7 +103,8 @@ impl Hall {
         }
     }
 
-    fn arrive(&self) {
+    /// Reports that a task waits again, or has ended.
+    pub fn arrive(&self) {
         if self.missing.0.fetch_sub(1, AcqRel) == 1 {
             self.waker.wake();
         }
@@ -170,7 +171,8 @@ impl Hall {
     /// If a task was woken twice, or never.
     pub fn ran(&self) -> anyhow::Result<[u64; 2]> {
         let events = self.events();
-        let (mut first_ns, mut last_ns) = (u64::MAX, 0);
+        let mut first_ns = u64::MAX;
+        let mut last_ns = 0;
         for (task, Apart(place)) in self.places.iter().enumerate() {
             let woken = place.woken.load(Relaxed);
             ensure!(
@@ -200,8 +202,10 @@ impl Hall {
                 Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
             }
             let missing = self.missing.0.load(Relaxed);
-            let now = Some((self.events(), missing));
-            silent = if missing > 0 && now == before { silent + 1 } else { 0 };
+            let events = self.events();
+            let now = Some((events, missing));
+            // Before the first event, tasks are still being created.
+            silent = if events > 0 && missing > 0 && now == before { silent + 1 } else { 0 };
             if silent == PATIENCE {
                 return Err(self.left_out(missing));
             }

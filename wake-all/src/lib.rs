@@ -20,17 +20,17 @@
 //! Known biases: CPU time is that of the whole round, with going back to sleep, reporting that (a
 //! subtraction from a common counter), the pauses of the waker, and its look at the kernel's counters
 //! and at every place. All of a CPU's tasks wait for the ones before them, so the last one's time
-//! contains the others' report. CPUs have slept for the pause. Tasks of a runtime are boxed futures.
+//! contains the others' report. CPUs fall idle during the pause, so an event wakes them, too. Tasks of a runtime are boxed futures.
 
 mod hall;
 mod signals;
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
-use std::{future, io};
 
 use anyhow::{anyhow, ensure};
 use event_listener::Event;
@@ -203,14 +203,11 @@ struct Waker<S> {
 impl<S: Signal> Waker<S> {
     fn run(mut self) -> anyhow::Result<()> {
         let kind = self.flags.runtime.runtime;
-        if kind == RuntimeKind::Threads {
+        if self.hall.has_threads {
             self.bench.placement().pin(0)?;
             clock::be_punctual();
             self.switches = self.hall.switches();
-            let join = |task: JoinHandle<()>| {
-                drop(task.join());
-                future::ready(())
-            };
+            let join = async |task: JoinHandle<()>| drop(task.join());
             return block_on(self.conduct(start_thread, join));
         }
         let runtime = AsyncRuntime::start(self.flags.runtime, &self.bench)?;
@@ -348,6 +345,7 @@ impl<S: Signal> Task<S> {
                 self.hall.note(self.number);
             }
             if self.hall.is_over() {
+                self.hall.arrive();
                 break;
             }
         }

@@ -103,6 +103,7 @@ const SPEC: Spec = Spec {
     iters: 10_000,
     spread: true,
     runtimes: &[Threads, Tokio, TokioCurrentThread, AsyncExecutor],
+    stack_bytes: STACK_BYTES as u64,
     ..Spec::new(TaskKind::Thread, Kind::Thread)
 };
 
