@@ -273,7 +273,7 @@ fn placement() -> Vec<Claim> {
             Some(run.ratio(PINNED, TOKIO_PIPES)? > 1.2 && run.ratio(SPREAD, PINNED)? > 1.0)
         }),
         claim(README, "If idle CPUs sleep, about half of that is waking one", half),
-        claim(OBSERVATIONS, "On CPUs that are kept awake about half of the hop goes", half),
+        claim(OBSERVATIONS, "saves about half of the hop; the interrupt remains", half),
         claim(
             OBSERVATIONS,
             "If idle CPUs sleep, a hop to another CPU has to wake one",
