@@ -93,6 +93,10 @@ pub struct LoadAdvice {
     pub better: Option<String>,
     /// The load under which the better line is cheaper; empty without one.
     pub load: String,
+    /// The better line's figure under it, in nanoseconds; `null` without one.
+    pub better_ns: Option<f64>,
+    /// Its CPU time under it, in nanoseconds, if that answers the question, too.
+    pub better_cpu_ns: Option<f64>,
     /// How many times as long the usual one takes under it.
     pub ratio: Option<Estimate>,
     /// Whether the usual line is clearly cheaper than that one under another load.
@@ -222,8 +226,12 @@ impl Line<'_> {
         Some((*self.turns.get(load)?)? / (row.figure?.value * tasks))
     }
 
-    /// Whether readers could have been seen inside together under some load, and never were.
+    /// Whether readers could have been seen inside together under some load, and never were. A line
+    /// with one case for all loads, such as a mutex, claims no readers.
     fn is_exclusive(&self) -> bool {
+        if self.cases.windows(2).all(|pair| pair[0] == pair[1]) {
+            return false;
+        }
         let seen = || self.rows.iter().flatten().filter_map(|row| row.readers_together);
         seen().any(|together| !together) && !seen().any(|together| together)
     }
@@ -332,12 +340,13 @@ pub fn matters(ratio: &Estimate) -> bool {
 fn advice(loads: &[String], choices: &[&Line], lines: &[Line]) -> Option<LoadAdvice> {
     let (usual, others) = choices.split_first()?;
     usual.rows.iter().flatten().next()?.figure?;
-    let mut best: Option<(&Line, &String, Estimate)> = None;
+    // A line, the load under which it is cheaper, and the ratio to it.
+    let mut best: Option<(&Line, usize, Estimate)> = None;
     for other in others.iter().filter(|other| !other.is_unfair() && !other.takes_more_cpu(usual)) {
-        for (at, load) in loads.iter().enumerate() {
+        for at in 0..loads.len() {
             let Some(ratio) = usual.time_over(other, at).filter(matters) else { continue };
             if best.as_ref().is_none_or(|(.., known)| nearer_end(&ratio) >= nearer_end(known)) {
-                best = Some((other, load, ratio));
+                best = Some((other, at, ratio));
             }
         }
     }
@@ -345,10 +354,13 @@ fn advice(loads: &[String], choices: &[&Line], lines: &[Line]) -> Option<LoadAdv
         let mut back = (0..loads.len()).filter_map(|at| other.time_over(usual, at));
         back.any(|ratio| matters(&ratio))
     });
+    let cpu_ns = |(other, at, _): &(&Line, usize, Estimate)| (*other.cpu.get(*at)?)?.figure;
     Some(LoadAdvice {
         usual: usual.spec.text.clone(),
         better: best.as_ref().map(|(other, ..)| other.spec.text.clone()),
-        load: best.as_ref().map_or(String::new(), |(_, load, _)| (*load).clone()),
+        load: best.as_ref().map_or(String::new(), |(_, at, _)| loads[*at].clone()),
+        better_ns: best.as_ref().and_then(|(other, at, _)| other.figure(*at)),
+        better_cpu_ns: best.as_ref().and_then(cpu_ns).map(|figure| figure.value),
         ratio: best.map(|(.., ratio)| ratio),
         depends,
         is_fair: usual.turns.iter().any(Option::is_some),
@@ -491,6 +503,10 @@ mod tests {
             let choices: Vec<&Line> = lines.iter().collect();
             let found = advice(&loads, &choices, &lines).unwrap();
             assert_eq!(found.better.as_deref(), better, "{cpu:?}");
+            let figures = better.map(|_| (50, 210));
+            let rounded = |ns: f64| (ns / 10.0).round() as u32 * 10;
+            let found = found.better_ns.zip(found.better_cpu_ns);
+            assert_eq!(found.map(|(ns, cpu)| (rounded(ns), rounded(cpu))), figures);
         }
     }
 

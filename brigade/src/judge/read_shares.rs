@@ -9,7 +9,7 @@ use super::statistics::Estimate;
 use crate::manifest::{Group, Manifest, ReadSharesSpec};
 
 /// The measurement of how long writers wait.
-const WRITE_TURN: &str = "write_turn";
+pub const WRITE_TURN: &str = "write_turn";
 
 /// A read-write lock next to a mutex, by the share of reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -33,9 +33,9 @@ pub fn group_answers(group: &Group) -> Vec<String> {
     let mut answers = of_table.map_or_else(Vec::new, loads::answers);
     answers.extend(group.pinning.as_ref().map(pinned));
     answers.extend(group.addition.as_ref().map(added));
+    answers.extend(locks(&group.read_shares));
     answers.extend(group.answers.iter().map(answer));
     answers.extend(saved(&group.savings));
-    answers.extend(locks(&group.read_shares));
     answers.extend(predicted(&group.predictions));
     answers.extend(explained(&group.differences));
     answers
@@ -117,51 +117,82 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}", (share * 100.0).round() + 0.0)
 }
 
-/// From which share of reads on the first read-write lock is worth it, with each work inside; then
-/// the others in one sentence.
+/// From which share of reads on the first read-write lock is worth it, with each work inside, and how
+/// long its writers wait; then the others in one sentence.
 fn locks(all: &[ReadShares]) -> Vec<String> {
     let Some(first) = all.first() else { return Vec::new() };
     let (of_first, others): (Vec<_>, Vec<_>) =
         all.iter().partition(|shares| shares.lock == first.lock);
-    let mut sentences: Vec<String> = of_first.into_iter().map(worth_it).collect();
+    let mut sentences = vec![worth_it(&of_first)];
+    sentences.extend(of_first.iter().rev().find_map(|shares| writers(shares)));
     sentences.extend(other_locks(&others));
     sentences
 }
 
-/// Which of two locks to use, and how long writers wait.
-fn worth_it(shares: &ReadShares) -> String {
-    let ReadShares { lock, mutex, work_ns, steps, .. } = shares;
-    let work = brief_ticks(*work_ns, Quantity::Nanoseconds);
-    let mut text = format!("With {work} of work inside, ");
-    match (shares.first_cheaper(), steps.last()) {
-        (Some(step), _) => {
-            let from = from_share(step.percent);
-            let by = times(step.ratio.value);
-            text += &format!("use {lock} {from}: there {mutex} takes {by} as long.");
-        }
-        (None, Some(last)) => {
-            let percent = last.percent;
-            let is_slower = last.ratio.value < 1.0 && last.ratio.excludes(1.0);
-            let why = if is_slower {
-                format!("takes {} as long", times(1.0 / last.ratio.value))
-            } else {
-                "is not clearly cheaper".to_owned()
+/// From which share of reads on to use a lock, by the work inside.
+fn worth_it(all: &[&ReadShares]) -> String {
+    let ReadShares { lock, mutex, cheaper_from, .. } = all[0];
+    let is_same = all.iter().all(|shares| shares.cheaper_from == *cheaper_from);
+    if let Some(percent) = cheaper_from
+        && is_same
+    {
+        let by = all.iter().filter_map(|shares| {
+            let by = times(shares.first_cheaper()?.ratio.value);
+            Some((by, work_inside(shares)))
+        });
+        let mut text = format!("Use {lock} {}: there {mutex} takes ", from_share(*percent));
+        for (at, (by, work)) in by.enumerate() {
+            text += &match at {
+                0 => format!("{by} as long with {work} inside"),
+                _ => format!(", {by} with {work}"),
             };
-            text +=
-                &format!("keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} {why}.");
         }
-        (None, None) => {}
+        return text + ".";
     }
-    if let Some((step, wait)) = shares.with_writers() {
-        let percent = step.percent;
-        let of_mutex = step.mutex_wait.map(|wait| format!(", and {}", waits(mutex, wait)));
-        text += &format!(
-            " With {percent}{NO_BREAK_SPACE}% reads writers wait {}{}.",
-            waits("it", wait),
-            of_mutex.unwrap_or_default()
-        );
+    let sentences = all.iter().map(|shares| with_this_work(shares));
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+/// Which of two locks to use with one amount of work inside.
+fn with_this_work(shares: &ReadShares) -> String {
+    let ReadShares { lock, mutex, steps, .. } = shares;
+    let Some(last) = steps.last() else { return String::new() };
+    let text = format!("With {} inside, ", work_inside(shares));
+    if let Some(step) = shares.first_cheaper() {
+        let (from, by) = (from_share(step.percent), times(step.ratio.value));
+        return format!("{text}use {lock} {from}: there {mutex} takes {by} as long.");
     }
-    text
+    let is_slower = last.ratio.value < 1.0 && last.ratio.excludes(1.0);
+    let why = if is_slower {
+        format!("takes {} as long", times(1.0 / last.ratio.value))
+    } else {
+        "is not clearly cheaper".to_owned()
+    };
+    let percent = last.percent;
+    format!("{text}keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} {why}.")
+}
+
+/// The work inside with its unit, such as `130 ns of work`.
+fn work_inside(shares: &ReadShares) -> String {
+    let unit = Unit::of(shares.work_ns, Quantity::Nanoseconds);
+    let work = unit.show_roughly(shares.work_ns);
+    format!("{work}{NO_BREAK_SPACE}{} of work", unit.symbol)
+}
+
+/// How long writers wait for a lock and for its mutex.
+fn writers(shares: &ReadShares) -> Option<String> {
+    let ReadShares { lock, mutex, .. } = shares;
+    let (step, wait) = shares.with_writers()?;
+    let of_mutex = step.mutex_wait.map_or(String::new(), |wait| {
+        let (mean, longest) = waits(wait);
+        format!(", and {mean} for {mutex}{longest}")
+    });
+    let (mean, longest) = waits(wait);
+    Some(format!(
+        "With {}{NO_BREAK_SPACE}% reads and {} inside, a writer waits {mean} for {lock}{longest}{of_mutex}.",
+        step.percent,
+        work_inside(shares)
+    ))
 }
 
 /// From which share of reads on a lock is worth it.
@@ -173,27 +204,41 @@ fn from_share(percent: u64) -> String {
     }
 }
 
-/// How long writers wait for a lock, such as `2.5 µs for it (99th percentile 1.2 ms)`.
-fn waits(lock: &str, Wait { mean_ns, p99_ns }: Wait) -> String {
+/// How long writers wait on average, and the 99th percentile. If few wait far longer than the
+/// others, that is below the average.
+fn waits(Wait { mean_ns, p99_ns }: Wait) -> (String, String) {
     let shown = |ns| brief_ticks(ns, Quantity::Nanoseconds);
-    let longest = p99_ns.map(|ns| format!(" (99th percentile {})", shown(ns)));
-    format!("{} for {lock}{}", shown(mean_ns), longest.unwrap_or_default())
+    let longest = match p99_ns {
+        Some(ns) if ns < mean_ns => format!(" (99 of 100 less than {})", shown(ns)),
+        Some(ns) => format!(" (99th percentile {})", shown(ns)),
+        None => String::new(),
+    };
+    (format!("{} on average", shown(mean_ns)), longest)
 }
 
 /// From which share on each other lock is cheaper than its mutex; `None` without others.
 fn other_locks(others: &[&ReadShares]) -> Option<String> {
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut by_lock: Vec<Vec<&ReadShares>> = Vec::new();
     for shares in others {
-        let work = brief_ticks(shares.work_ns, Quantity::Nanoseconds);
-        let from = shares.cheaper_from.map_or("never".to_owned(), from_share);
-        let text = format!("{from} ({work} of work)");
-        match found.iter_mut().find(|(lock, _)| *lock == shares.lock) {
-            Some((_, texts)) => texts.push(text),
-            None => found.push((&shares.lock, vec![text])),
+        match by_lock.iter_mut().find(|known| known[0].lock == shares.lock) {
+            Some(known) => known.push(shares),
+            None => by_lock.push(vec![shares]),
         }
     }
-    let found = found.iter().map(|(lock, texts)| format!("{lock} {}", texts.join(", ")));
-    let found: Vec<String> = found.collect();
+    let of_lock = |all: &Vec<&ReadShares>| {
+        let from = |shares: &ReadShares| shares.cheaper_from.map_or("never".to_owned(), from_share);
+        let is_same = all.iter().all(|shares| shares.cheaper_from == all[0].cheaper_from);
+        let texts: Vec<String> = match &all[..] {
+            [first, ..] if is_same => vec![from(first)],
+            all => {
+                let text =
+                    |shares: &&ReadShares| format!("{} with {}", from(shares), work_inside(shares));
+                all.iter().map(text).collect()
+            }
+        };
+        format!("{} {}", all[0].lock, texts.join(", "))
+    };
+    let found: Vec<String> = by_lock.iter().map(of_lock).collect();
     (!found.is_empty()).then(|| format!("Other locks beat their mutex: {}.", found.join("; ")))
 }
 
@@ -313,14 +358,15 @@ mod tests {
     }
 
     fn read_share(percent: u64, ratio: f64, waits: [Option<f64>; 2]) -> ReadShare {
-        let wait = |ns: f64| Wait { mean_ns: ns, p99_ns: Some(40.0 * ns) };
+        // Of the mutex, few wait far longer than the others.
+        let wait = |ns: f64, times: f64| Wait { mean_ns: ns, p99_ns: Some(times * ns) };
         ReadShare {
             percent,
             case: String::new(),
             over: String::new(),
             ratio: Estimate { value: ratio, interval: None, count: 9 },
-            wait: waits[0].map(wait),
-            mutex_wait: waits[1].map(wait),
+            wait: waits[0].map(|ns| wait(ns, 40.0)),
+            mutex_wait: waits[1].map(|ns| wait(ns, 0.4)),
         }
     }
 
@@ -346,16 +392,13 @@ mod tests {
         ]);
         let expected = [
             "With 130 ns of work inside, keep Mutex: even with 100 % reads RwLock is not clearly \
-             cheaper. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
-             Mutex (99th percentile 40 µs).",
-            "With 13 µs of work inside, use RwLock from 90 % reads on: there Mutex takes 1.4 times as \
-             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
-             Mutex (99th percentile 40 µs).",
-            "With 130 µs of work inside, use RwLock only if all read: there Mutex takes 2.2 times as \
-             long. With 90 % reads writers wait 2.5 µs for it (99th percentile 100 µs), and 1 µs for \
-             Mutex (99th percentile 40 µs).",
-            "Other locks beat their mutex: other never (130 ns of work), only if all read (13 µs of \
-             work); third with any share of reads (130 ns of work).",
+             cheaper. With 13 µs of work inside, use RwLock from 90 % reads on: there Mutex takes 1.4 \
+             times as long. With 130 µs of work inside, use RwLock only if all read: there Mutex takes \
+             2.2 times as long.",
+            "With 90 % reads and 130 µs of work inside, a writer waits 2.5 µs on average for RwLock (99th \
+             percentile 100 µs), and 1 µs on average for Mutex (99 of 100 less than 400 ns).",
+            "Other locks beat their mutex: other never with 130 ns of work, only if all read with 13 µs \
+             of work; third with any share of reads.",
         ];
         let found: Vec<String> = found.iter().map(|text| text.replace('\u{a0}', " ")).collect();
         assert_eq!(found, expected);
@@ -363,8 +406,13 @@ mod tests {
         let mut slower = read_shares("RwLock", 130.0, None);
         let interval = Some(Interval { low: 0.45, high: 0.55 });
         slower.steps[2].ratio = Estimate { value: 0.5, interval, count: 9 };
-        let said = worth_it(&slower).replace('\u{a0}', " ");
+        let said = worth_it(&[&slower]).replace('\u{a0}', " ");
         assert!(said.contains("even with 100 % reads RwLock takes 2.0 times as long."), "{said}");
+        let same = [130.0, 13_000.0].map(|work_ns| read_shares("RwLock", work_ns, Some(90)));
+        let said = locks(&same)[0].replace('\u{a0}', " ");
+        let expected = "Use RwLock from 90 % reads on: there Mutex takes 1.4 times as long with 130 ns of \
+                        work inside, 1.4 times with 13 µs of work.";
+        assert_eq!(said, expected);
     }
 
     #[test]

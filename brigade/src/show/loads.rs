@@ -7,6 +7,7 @@ use crate::judge::loads::{
     Cliff, Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Unfair, Waking, Woken,
 };
 use crate::judge::pinning::Pinning;
+use crate::judge::read_shares::WRITE_TURN;
 use crate::judge::report::Group;
 use crate::judge::row::{Parts, Quantity, Row};
 
@@ -28,20 +29,26 @@ pub fn answers(answer: &LoadAnswer) -> Vec<String> {
 
 /// Which line to choose.
 fn chosen(advice: &LoadAdvice) -> String {
-    let LoadAdvice { usual, better, load, ratio, depends, is_fair, .. } = advice;
+    let LoadAdvice {
+        usual, better, load, better_ns, better_cpu_ns, ratio, depends, is_fair, ..
+    } = advice;
     let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
         let others = if *is_fair { "none that is as fair" } else { "no other" };
         return format!("Keep {usual}: {others} is clearly cheaper.");
     };
     let by = times(ratio.value);
+    let brief = |ns: f64| brief_ticks(ns, Quantity::Nanoseconds);
+    let cpu = better_cpu_ns.map_or(String::new(), |ns| format!(" ({} of CPU time)", brief(ns)));
+    let takes = better_ns.map_or(String::new(), brief) + &cpu;
     if *depends {
         format!(
-            "It depends on the load: with {load}, {usual} takes {by} as long as {better}; with another \
-             load {better} is slower."
+            "It depends on the load: with {load}, {better} takes {takes}, {usual} {by} as long; with \
+             another load {better} is slower."
         )
     } else {
         format!(
-            "Use {better}: with {load}, {usual} takes {by} as long, and with none clearly less."
+            "Use {better}: with {load} it takes {takes}, {usual} {by} as long. Under none of these loads is \
+             {usual} clearly faster."
         )
     }
 }
@@ -172,7 +179,8 @@ pub fn table(loads: &Loads) -> Table {
         columns.push(right(load));
         columns.extend(has_factors(loads).then(|| right("×")));
     }
-    columns.extend(has_turns.then(|| right(&loads.turn)));
+    let turn = if loads.turn == WRITE_TURN { "writer" } else { &loads.turn };
+    columns.extend(has_turns.then(|| right(turn)));
     let mut table = Table::new(columns);
     for line in &loads.lines {
         let exclusive = if line.is_exclusive { " (exclusive)" } else { "" };
@@ -427,6 +435,8 @@ mod tests {
             usual: "std".to_owned(),
             better: None,
             load: String::new(),
+            better_ns: None,
+            better_cpu_ns: None,
             ratio: None,
             depends: false,
             is_fair: true,
@@ -436,8 +446,21 @@ mod tests {
                 turn_ns: 5.96e7,
             }],
         };
-        let found = answers(&LoadAnswer::Choose(advice));
+        let found = answers(&LoadAnswer::Choose(advice.clone()));
         assert_eq!(found[0], "Keep std: none that is as fair is clearly cheaper.");
+        let better = LoadAdvice {
+            better: Some("other".to_owned()),
+            load: "4→1".to_owned(),
+            better_ns: Some(80.2),
+            better_cpu_ns: Some(157.0),
+            ratio: Some(Estimate { value: 2.4, interval: None, count: 9 }),
+            ..advice
+        };
+        let by = "with 4→1 it takes 80 ns (157 ns of CPU time), std 2.4 times as long";
+        assert_eq!(
+            plain(&chosen(&better)),
+            format!("Use other: {by}. Under none of these loads is std clearly faster.")
+        );
         let expected =
             "async-lock is cheap on average, but with 8 tasks a task waits 60 ms for its turn.";
         assert_eq!(plain(&found[1]), expected);
