@@ -282,6 +282,7 @@ fn shares_by_name(shares: impl Iterator<Item = (String, Option<f64>)>) -> Option
 
 #[cfg(test)]
 mod tests {
+    use super::super::page::with_spaces;
     use super::*;
     use crate::judge::read_shares::ReadShare;
     use crate::judge::savings::MoreSwitches;
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_sentence_states_savings_with_their_intervals() {
-        let shown = |savings: Savings| saved(&[savings])[0].replace('\u{a0}', " ");
+        let shown = |savings: Savings| with_spaces(&saved(&[savings])[0]);
         assert_eq!(
             shown(savings()),
             "Without work in a request, async tasks save 30 % of the time (6.0 [4.0, 8.0] of 20 µs). \
@@ -324,21 +325,27 @@ mod tests {
         let text = "It switches {} times, not {}.".to_owned();
         let why = Some(MoreSwitches { text, first: 0.98, own: 0.02 });
         let elsewhere = Savings { place: Some("elsewhere".to_owned()), why, ..savings() };
-        let shown = shown(elsewhere);
-        assert!(shown.starts_with("Elsewhere, without work in a request, async tasks "), "{shown}");
-        assert!(shown.ends_with("[−4, 6]. It switches 0.98 times, not 0.02."), "{shown}");
+        assert_eq!(
+            shown(elsewhere),
+            "Elsewhere, without work in a request, async tasks save 30 % of the time (6.0 [4.0, 8.0] \
+             of 20 µs). With 10 µs of work they save 6 % [−4, 16], with 100 µs 1 % [−4, 6]. It \
+             switches 0.98 times, not 0.02."
+        );
         let mut slower = savings();
         slower.at[0].share.value = -0.02;
-        let text = saved(&[slower])[0].replace('\u{a0}', " ");
-        assert!(text.contains("they save nothing [−4, 16], with 100 µs 1 % "), "{text}");
+        assert_eq!(
+            shown(slower),
+            "Without work in a request, async tasks save 30 % of the time (6.0 [4.0, 8.0] of 20 µs). \
+             With 10 µs of work they save nothing [−4, 16], with 100 µs 1 % [−4, 6]."
+        );
         // What is clear is no nothing.
         let mut costly = savings();
         costly.at[0] = saving(10_000.0, -0.3, 0.1);
         costly.steps[0] = step(0, saving(0.0, -0.3, 0.1));
-        let text = saved(&[costly])[0].replace('\u{a0}', " ");
-        assert!(
-            text.contains("they save −30 % [−40, −20]") && text.contains("save −30 % of"),
-            "{text}"
+        assert_eq!(
+            shown(costly),
+            "Without work in a request, async tasks save −30 % of the time (−6.0 [−8.0, −4.0] of \
+             20 µs). With 10 µs of work they save −30 % [−40, −20], with 100 µs 1 % [−4, 6]."
         );
         // Without the step of no work the rest and the reason stay.
         let text = "It switches {} times, not {}.".to_owned();
@@ -346,7 +353,7 @@ mod tests {
         let mut working = Savings { why, ..savings() };
         working.steps.remove(0);
         assert_eq!(
-            saved(&[working])[0].replace('\u{a0}', " "),
+            shown(working),
             "Async tasks save of the time: with 10 µs of work 6 % [−4, 16], with 100 µs 1 % [−4, 6]. \
              It switches 0.98 times, not 0.02."
         );

@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::judge::row::{MemoryItem, MemoryPart};
-    use crate::judge::state::Word;
+    use crate::judge::state::{Cause, Word};
     use crate::judge::statistics::{Estimate, Interval};
 
     /// The fixed report, whose hops are requests, with a connection's memory.
@@ -344,19 +344,27 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_is_whether_they_fit_and_what_they_cost() {
+    fn a_run_that_was_disturbed_or_is_missing_shows_no_costs() {
         let mut report = report();
-        let quiet = text(&[], Some(&report));
-        let first = "BOTH FIT. Threads take 10.0 MiB and 1.79 µs of CPU per request, async tasks \
-                     10.0 MiB and 906 ns.";
-        let shown = quiet.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(shown.starts_with(first) && shown.contains("which was QUIET"), "{quiet}");
         report.run.state.word = Word::Busy;
         report.run.state.is_fit = false;
-        let busy = text(&[], Some(&report));
-        assert!(busy.starts_with("BOTH FIT. ") && busy.contains(" BUSY: "), "{busy}");
-        assert!(!busy.contains("Threads take"), "it decides nothing: {busy}");
-        assert!(text(&[], None).contains("brigade run (3 minutes)"));
+        report.run.state.causes = vec![Cause { word: Word::Busy, share: 0.3, is_bound: false }];
+        insta::assert_snapshot!(text(&[], Some(&report)), @"
+        BOTH FIT. What they cost is not known: BUSY: other programs took 30 % of the
+        CPUs. No answer; repeat it when they have ended: brigade run
+        What is left of that with work in a request: brigade run serve (5 minutes)
+
+        a task for each connection CPU per request memory of one of 1,024
+        async task                          906 ns      10.0 KiB 10.0 MiB
+        thread, one CPU                    1.79 µs      10.0 KiB 10.0 MiB
+        thread, to another CPU             22.0 µs      10.0 KiB 10.0 MiB
+
+        Medians of run-1, which was BUSY.
+        ");
+        insta::assert_snapshot!(text(&[], None), @"
+        BOTH FIT. What they cost is not known yet: brigade run (3 minutes)
+        What is left of that with work in a request: brigade run serve (5 minutes)
+        ");
     }
 
     #[test]

@@ -22,3 +22,6 @@ mod svg;
 pub mod text;
 pub mod trace;
 pub mod verdict;
+
+#[cfg(test)]
+mod tests;

@@ -742,9 +742,14 @@ mod tests {
         let mut report = fixtures::report();
         report.screen.clear();
         let names = Names::of(&report, &report.groups[0]);
-        let group = of_group(&report.groups[0], &names, 8, false, "brigade report --full x");
-        let lines: Vec<&str> = group.lines().collect();
-        assert!(lines.iter().any(|line| line.starts_with("  async task ")), "{group}");
-        assert!(group.contains("and 2 more"), "{group}");
+        let full = "brigade report --full x";
+        insta::assert_snapshot!(of_group(&report.groups[0], &names, 8, false, full), @"
+        What does a hop cost?
+                                       median 8 in 10 within      × each process (log)
+                                                                    892 ns        22 µs
+          async task                   906 ns     892–921 ns      1 12 of 13 processes
+          and 2 more: brigade report --full x
+        A hop is one hand-over.
+        ");
     }
 }

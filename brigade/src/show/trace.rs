@@ -137,8 +137,9 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
          was recorded.{sees}"
     );
     let laps = blame.laps.len();
+    let plural = if laps == 1 { "" } else { "s" };
     let evidence = [
-        Block::Heading(1, format!("{case}: {count} hops in {laps} laps")),
+        Block::Heading(1, format!("{case}: {count} hops in {laps} lap{plural}")),
         Block::Paragraph(facts),
         Block::Table(table),
         Block::Heading(2, "The worst hops".to_owned()),

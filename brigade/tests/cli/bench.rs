@@ -267,8 +267,8 @@ pub fn lines_of(bench: &Bench) -> usize {
 
 /// Whether a process exists and is no zombie.
 pub fn is_running(pid: &str) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !stat.contains(") Z ")
+    let pid = pid.parse().expect("a process's number");
+    contract::machine::stat(pid).is_some_and(|stat| stat.state != 'Z')
 }
 
 /// [`RECORD`] with other parts.
@@ -313,6 +313,15 @@ pub fn set_disturbance(folder: &Path, share: f64) {
 /// The JSON in a file.
 pub fn json_in(path: impl AsRef<Path>) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Checks JSON against the committed schema of this name.
+pub fn check_schema(name: &str, json: &Value) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{name}.schema.json"));
+    let validator = jsonschema::validator_for(&json_in(file)).expect("a schema");
+    assert!(!validator.is_valid(&serde_json::json!({})), "{name}: it refuses nothing");
+    let wrong: Vec<String> = validator.iter_errors(json).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{name}: {wrong:?} {json}");
 }
 
 /// Edits a JSON file.

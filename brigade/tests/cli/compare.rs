@@ -49,7 +49,7 @@ fn build(bench: &Bench, name: &str, slowdown: u32) -> String {
 }
 
 /// The output of a comparison with `--format json`.
-fn compared(bench: &Bench, arguments: &[&str]) -> Value {
+pub fn compared(bench: &Bench, arguments: &[&str]) -> Value {
     let ended = bench.ends(&[&["compare", "--format", "json"], arguments].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     serde_json::from_str(&ended.stdout).unwrap()
@@ -169,7 +169,7 @@ fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
     send(&brigade, Signal::SIGINT);
     let ended = end_of(brigade);
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.stdout.contains(" rounds "), "{ended:?}");
+    assert!(!ended.stdout.is_empty(), "{ended:?}");
     assert!(ended.stderr.ends_with("brigade: interrupted after 15 rounds\n"), "{ended:?}");
     let kept: usize = folders(&bench).iter().map(|folder| records_in(folder).len()).sum();
     assert_eq!(kept, 31);
@@ -178,11 +178,12 @@ fn an_interrupted_comparison_keeps_its_records_and_reports_them() {
 #[test]
 fn a_program_that_fails_is_given_up_and_named() {
     let bench = Bench::new(&["a"], "echo oops >&2; exit 1");
-    let ended = bench.ends(&["compare", "--args", "", "--args", ""]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stdout.contains("not compared: a: "), "{ended:?}");
-    assert!(!ended.stdout.contains("no change"), "{ended:?}");
-    assert!(ended.stderr.contains("nothing was compared: a: "), "{ended:?}");
+    let ended = bench.ends(&["compare", "--args", "", "--args", "", "--format", "json"]);
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+    let comparison: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let reason = json!({ "side": "baseline", "error": "exited with 1: oops" });
+    let missing = json!([{ "case": "a", "reason": { "not-measured": reason } }]);
+    assert_eq!((&comparison["cases"], &comparison["not_compared"]), (&json!([]), &missing));
     assert!(folders(&bench).iter().all(|folder| records_in(folder).len() == 3));
     let ended = bench.ends(&["compare", "--wrap", "no-such-wrapper", "--wrap", ""]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
@@ -412,42 +413,36 @@ while [ $# -gt 0 ]; do case $1 in --cpus) cpus=$2 ;; --others) others=$2 ;; esac
     }
 }
 
-/// One build under two kernels: boots are the samples, not builds.
+/// `show/tests.rs` has what is printed of it.
 #[test]
-fn of_two_kernels_the_differing_facts_follow_the_verdict_and_boots_decide() {
+fn the_kernel_of_two_runs_differs() {
     let bench = noisy(&["a"]);
     let [first, second] = two_runs(&bench, "6");
     edit(format!("{first}/environment.json"), |facts| facts["kernel.release"] = "6.1.0".into());
-    let ended = bench.ends(&["compare", &first, &second]);
-    assert!(ended.stdout.starts_with("NO VERDICT: "), "{ended:?}");
-    assert!(ended.stdout.contains("\nThese runs differ in: kernel.release: 6.1.0 → "), "{ended:?}");
-    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("brigade compare A1 A2 A3 A4 A5 -- B1 "), "{ended:?}");
-    assert!(!text.contains("--bin"), "{ended:?}");
-    assert_eq!(text.matches("kernel.release").count(), 1, "{ended:?}");
+    let found = compared(&bench, &[&first, &second]);
+    assert_eq!(found["no_verdict"], json!({ "few-earlier": 2 }));
+    let [difference] = &found["environment_differences"].as_array().unwrap()[..] else {
+        panic!("one fact differs: {found}")
+    };
+    let old = (&difference["name"], &difference["values"][0]);
+    assert_eq!(old, (&"kernel.release".into(), &"6.1.0".into()));
 }
 
 /// Earlier runs show how much runs of the build differ, which is too much to decide.
 #[test]
-fn what_would_decide_between_runs_of_one_build_is_no_other_build() {
+fn runs_of_one_build_are_known_as_such_under_any_kernel() {
     let bench = noisy(&["a"]);
     let [_, _, first, second] = four_runs(&bench, ["0"; 4]);
     let compare = || {
-        let shown = bench.ends(&["compare", &first, &second]).stdout;
-        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+        let found = compared(&bench, &[&first, &second]);
+        assert_eq!(found["is_one_build"], true, "{found}");
+        (found["no_verdict"].clone(), found["cases"][0]["verdict"].clone())
     };
-    let groups = "brigade compare A1 A2 A3 A4 A5 -- B1 ";
-    let of_one_kernel = compare();
-    assert!(of_one_kernel.starts_with("UNDECIDED: "), "{of_one_kernel}");
+    assert_eq!(compare(), (Value::Null, "unresolved".into()));
     edit(format!("{second}/environment.json"), |facts| facts["kernel.release"] = "6.1.0".into());
-    let of_two = compare();
-    assert!(of_two.contains("UNDECIDED: ") && of_two.contains("more boots"), "{of_two}");
+    assert_eq!(compare(), (Value::Null, "unresolved".into()));
     set_disturbance(Path::new(&second), 0.4);
-    let disturbed = compare();
-    assert!(disturbed.contains("NO VERDICT: "), "{disturbed}");
-    for text in [of_one_kernel, of_two, disturbed] {
-        assert!(text.matches(groups).count() == 1 && !text.contains("--bin"), "{text}");
-    }
+    assert_eq!(compare(), ("disturbed".into(), "unresolved".into()));
 }
 
 #[test]
@@ -460,8 +455,7 @@ fn cases_that_only_one_run_measured_are_not_compared() {
     let runs = [first.to_str().unwrap(), second.to_str().unwrap()];
     for flags in [&["compare", "--format", "json"][..], &["compare", "--fail-on", "slower"]] {
         let ended = bench.ends(&[flags, &runs[..]].concat());
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains("nothing was compared: "), "{ended:?}");
+        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
         if let Ok(comparison) = serde_json::from_str::<Value>(&ended.stdout) {
             assert_eq!(comparison["cases"].as_array().unwrap().len(), 0);
             assert_eq!(comparison["not_compared"].as_array().unwrap().len(), 2);

@@ -222,10 +222,6 @@ fn a_server_in_another_language_serves_only_its_load() {
 
 #[test]
 fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
-    let schema = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("laps.schema.json"));
-    let schema: Value = serde_json::from_str(&schema.expect("the schema")).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    assert!(!validator.is_valid(&serde_json::json!({ "form": "laps" })), "it refuses nothing");
     let of_asyncio = |subcommand| [short(subcommand), vec!["--kind", "asyncio"]].concat();
     let mut runs = vec![
         (GO, vec!["--tasks=5", "--iters=20", "--warmups=2", "--work=9"]),
@@ -248,8 +244,7 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         };
         assert_eq!((measuring, measured), ("measuring", "measured"));
         let laps: Value = serde_json::from_str(laps).expect("JSON");
-        let wrong: Vec<_> = validator.iter_errors(&laps).map(|error| error.to_string()).collect();
-        assert!(wrong.is_empty(), "{name} {flags:?}: {wrong:?}");
+        bench::check_schema("laps", &laps);
         assert_eq!(laps["program"], name);
         assert!(tasks_of(name).contains(&laps["kind"].to_string()), "{name}: {}", laps["kind"]);
         let laps_ns = laps["measurements"][0]["laps_ns"].as_array().map(Vec::len);

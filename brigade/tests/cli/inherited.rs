@@ -13,6 +13,7 @@ use harness::record::{Ending, Record};
 use serde_json::{Value, json};
 
 use crate::bench::{self, Bench, Ended, RECORD, changed, end_of, eventually, json_in};
+use crate::compare::compared;
 
 /// A brigade of threads that is over soon.
 const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
@@ -190,12 +191,12 @@ fn settings_of_the_network_are_compared_if_both_runs_have_servers() {
             assert_eq!(shown.contains("congestion control reno"), is_unusual, "{shown}");
         }
     }
-    let compare = |first: usize, second: usize| {
-        let [first, second] = [first, second].map(|run| folders[run].to_str().expect("UTF-8"));
-        bench.ends(&["compare", first, second]).stdout
+    let differences = |first: usize, second: usize| {
+        let runs = [first, second].map(|run| folders[run].to_str().expect("UTF-8"));
+        compared(&bench, &runs)["environment_differences"].take()
     };
-    assert!(compare(1, 2).contains("net.congestion_control: cubic → reno"));
-    assert!(!compare(0, 2).contains("net."));
+    let changed = json!([{ "name": "net.congestion_control", "values": ["cubic", "reno"] }]);
+    assert_eq!((differences(1, 2), differences(0, 2)), (changed, json!([])));
 }
 
 /// Lets a command run with a time slice, if the kernel has such (Linux 6.12).
@@ -374,18 +375,26 @@ fn runs_that_inherited_otherwise_are_not_alike() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let folders = bench.result_folders();
     let folders = [&folders[0], &folders[1]].map(|folder| folder.display().to_string());
-    let ended = bench.ends(&["compare", &folders[0], &folders[1]]);
-    assert!(ended.stdout.starts_with("NO VERDICT: "), "{ended:?}");
-    assert!(ended.stdout.contains("\nThese runs differ in: scheduling.nice: "), "{ended:?}");
-    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("variables.GODEBUG: – → asyncpreemptoff=1"), "{ended:?}");
+    let comparison = compared(&bench, &[&folders[0], &folders[1]]);
+    assert_eq!(comparison["no_verdict"], json!({ "few-earlier": 2 }));
+    let differences = comparison["environment_differences"].as_array().unwrap();
+    let changed = |name: &str| {
+        let of_name = |difference: &&Value| difference["name"] == name;
+        &differences.iter().find(of_name).unwrap()["values"]
+    };
+    assert_eq!(changed("scheduling.nice")[1], "19", "{differences:?}");
+    assert_eq!(*changed("variables.GODEBUG"), json!([null, "asyncpreemptoff=1"]));
 
     let environment = json_in(format!("{}/environment.json", folders[1]));
     assert_eq!(environment["scheduling.nice"], "19");
-    let advice = Ended::from(bench.brigade_under(&["nice", "-n", "19"], &["advise"]));
-    assert!(advice.stdout.contains("scheduling.nice: 19"), "{advice:?}");
-    let screen = bench.ends(&["report", &folders[1]]);
-    assert!(screen.stdout.contains("inherited: nice 19"), "{screen:?}");
+    let advice = Ended::from(bench.brigade_under(&["nice", "-n", "19"], &["advise", "--json"]));
+    let advice: Value = serde_json::from_str(&advice.stdout).unwrap();
+    let report = report_in(&bench, &folders[1]);
+    let of_report = report["run"]["inherited"].as_array().unwrap().iter();
+    let of_report = of_report.map(|fact| &fact["unusual"]);
+    let is_nice = |fact: &Value| fact["name"] == "scheduling.nice" && fact["now"] == "19";
+    assert!(advice["inherited"].as_array().unwrap().iter().any(is_nice), "{advice}");
+    assert!(of_report.into_iter().any(is_nice), "{report}");
 }
 
 #[test]
@@ -431,10 +440,14 @@ fn changing(first_runs: u32, first: &str) -> String {
     )
 }
 
+/// The report of the run in a folder, as JSON.
+fn report_in(bench: &Bench, folder: &str) -> Value {
+    serde_json::from_str(&bench.ends(&["report", folder, "--format", "json"]).stdout).unwrap()
+}
+
 /// The report of the bench's only run, as JSON.
 fn report_of(bench: &Bench) -> Value {
-    let folder = bench.result_folders()[0].display().to_string();
-    serde_json::from_str(&bench.ends(&["report", &folder, "--format", "json"]).stdout).unwrap()
+    report_in(bench, &bench.result_folders()[0].display().to_string())
 }
 
 /// How many processes of the first case have this outcome.
@@ -455,9 +468,6 @@ fn a_process_that_inherited_otherwise_than_the_first_is_not_used_but_named() {
     let change = json!({ "name": "process.oom_score_adj", "values": ["123", "777"] });
     assert_eq!(report["run"]["inherited"][0]["changed"], change, "{ended:?} {report}");
     assert_eq!((count(&report, "a", "used"), count(&report, "a", "changed")), (3, 3), "{report}");
-    let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("a: 3 of 6 inherited something else"), "{ended:?}");
-    assert!(text.contains("process.oom_score_adj changed from 123 to 777"), "{ended:?}");
 }
 
 /// One case begins before the change, the other after it.
@@ -495,7 +505,8 @@ fn kinds_of_cpus_are_recorded_and_named() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let facts = json_in(bench.result_folders()[0].join("environment.json"));
     assert!(facts["processor.kinds"].is_string(), "{facts}");
-    assert!(ended.stdout.contains("inherited: kinds of CPUs"), "{ended:?}");
+    let inherited = report_of(&bench)["run"]["inherited"].take();
+    assert_eq!(inherited[0]["unusual"]["name"], "processor.kinds", "{inherited}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{Bench, Ended, RECORD, edit, eventually, send, set_disturbance};
+use crate::bench::{self, Bench, Ended, RECORD, edit, eventually, send, set_disturbance};
 
 /// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
@@ -42,10 +42,8 @@ fn every_kind_has_a_line_and_a_page() {
 #[test]
 fn tasks_that_do_not_fit_are_refused() {
     let flags = ["--kind=thread", "--tasks=4294967295"];
-    let (text, complaints, code) = limits(&flags);
+    let (_, complaints, code) = limits(&flags);
     assert_eq!((code, complaints.lines().count()), (Some(3), 1), "{complaints}");
-    // More than the largest `kernel.pid_max`.
-    assert!(text.contains("kernel.pid_max\n    nothing: use fewer"), "{text}");
     for (tasks, answer, expected) in [("4294967295", " NO ", 3), ("1", " yes ", 0)] {
         let (text, complaints, code) = limits(&["--tasks", tasks]);
         assert_eq!(text.starts_with("NEITHER FITS YET: "), expected == 3, "{text}");
@@ -54,10 +52,17 @@ fn tasks_that_do_not_fit_are_refused() {
         assert_eq!(text.matches(answer).count(), 2, "{text}");
     }
     assert_eq!(limits(&["--tasks=0"]).2, Some(2));
-    assert!(!limits(&["--kind=thread", "--tasks=1"]).0.contains("sudo"), "nothing needs raising");
+    let in_json = |flags: &[&str]| -> Value {
+        let report = limits(&[flags, &["--json"]].concat()).0;
+        let report = serde_json::from_str(&report).expect("JSON");
+        bench::check_schema("limits", &report);
+        report
+    };
+    let of_one = in_json(&["--kind=thread", "--tasks=1"]);
+    let mut limits_of_one = of_one["kinds"][0]["limits"].as_array().expect("limits").iter();
+    assert!(limits_of_one.all(|limit| limit["command"].is_null()), "nothing needs raising");
 
-    let report = limits(&[&flags[..], &["--json"]].concat()).0;
-    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let report = in_json(&flags);
     assert_eq!(report["tasks"], 4_294_967_295_u64);
     let kind = &report["kinds"][0];
     let limits = kind["limits"].as_array().expect("limits");
@@ -66,6 +71,9 @@ fn tasks_that_do_not_fit_are_refused() {
     assert!(allows.is_sorted(), "{allows:?}");
     let maps = limits.iter().find(|limit| limit["resource"] == "maps").expect("a limit of maps");
     assert_eq!((&maps["name"], &maps["per_task"]), (&"vm.max_map_count".into(), &4.into()));
+    // More than its largest value.
+    let ids = limits.iter().find(|limit| limit["name"] == "kernel.pid_max").expect("one of ids");
+    assert_eq!(ids["command"], Value::Null, "{ids}");
 }
 
 /// A virtual machine whose CPUs halt, below `machine`.
@@ -97,6 +105,7 @@ fn settings_are_listed_with_the_commands_that_measure_them() {
     let flags = ["advise", "--root", "machine", "--json"];
     let ended = Ended::from(bench.brigade_with(&manifest, &flags));
     let advice: Value = serde_json::from_str(&ended.stdout).unwrap();
+    bench::check_schema("advice", &advice);
     let now =
         |setting: &Value| ["name", "now"].map(|key| setting[key].as_str().unwrap().to_owned());
     let seen: Vec<_> = advice["settings"].as_array().unwrap().iter().map(now).collect();
@@ -182,6 +191,7 @@ fn the_switches_of_a_command_are_multiplied_by_their_cost() {
     let ended = ends(&bench, &["impact", "--json", "--", "sh", "-c", sleeps]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let impact: Value = serde_json::from_str(&ended.stdout).unwrap();
+    bench::check_schema("impact", &impact);
     let used = |name: &str| impact["used"][name].as_u64().unwrap() as f64;
     let switches = used("voluntary") + used("involuntary");
     // Both the shell and the sleep block.
@@ -205,10 +215,12 @@ fn a_running_process_is_watched_and_an_ended_one_is_named() {
     assert_eq!(ends(&bench, &["run"]).code, Some(0));
     let mut works = contract::command("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let pid = works.id().to_string();
-    let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3"]);
+    let ended = ends(&bench, &["impact", "--pid", &pid, "--time", "0.3", "--json"]);
     works.kill().unwrap();
     works.wait().unwrap();
-    assert!(ended.code == Some(0) && ended.stdout.contains(" of CPU time "), "{ended:?}");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let impact: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(impact["used"]["cpu_ns"].as_u64() > Some(0), "{impact}");
     for pid in [&pid, "4294967295"] {
         let ended = ends(&bench, &["impact", "--pid", pid, "--time", "0.3"]);
         assert!(ended.code == Some(1) && ended.stderr.contains(pid), "{ended:?}");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use contract::repository;
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::bench::{self, Bench, Ended, RECORD};
@@ -23,7 +24,6 @@ fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
     bench.ends(&["run", "--rounds", "1", "--name", "z-first"]);
     let words = ["run", "--seed", "7", "--name", "a-second", "--rounds", "2"];
     let ran = bench.ends(&words);
-    assert!(ran.stdout.contains("- b: 2 failed: "), "{ran:?}");
     let folder = bench.result_folders().remove(0);
     let folder = folder.to_str().unwrap();
     let printed = |arguments: &[&str]| {
@@ -35,16 +35,25 @@ fn a_report_repeats_what_the_run_printed_and_left_in_its_folder() {
     assert_eq!(printed(&[]), ran.stdout, "the latest run");
     for (format, file) in [("markdown", "report.md"), ("html", "report.html")] {
         let page = fs::read_to_string(Path::new(folder).join(file)).unwrap();
-        assert!(page.contains("--rounds 2 --seed 7") && page.contains("75.0"), "{page}");
         assert!(!page.contains(bench.path("").to_str().unwrap()), "it names a path");
         assert_eq!(printed(&["--format", format, folder]), page);
     }
     let json = printed(&["--format", "json", folder]);
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let rows = &report["groups"][0]["rows"];
+    assert_eq!((&rows[0]["case"], &rows[0]["figure"]["value"]), (&"a".into(), &75.0.into()));
+    let outcomes = rows[1]["processes"].as_array().unwrap().iter();
+    let outcomes: Vec<&Value> = outcomes.map(|process| &process["outcome"]).collect();
+    assert_eq!(rows[1]["case"], "b");
+    assert_eq!(outcomes, ["failed", "failed"]);
+    let command: Vec<&str> =
+        report["run"]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(command.ends_with(&["--seed", "7", "--manifest", "FILE"]), "{command:?}");
     let page = fs::read_to_string(Path::new(folder).join("report.html")).unwrap();
     let (_, embedded) = page.split_once("id=\"report\">").expect("a report");
     let embedded: Value =
         serde_json::from_str(embedded.split("</script>").next().unwrap()).unwrap();
-    assert_eq!(embedded, serde_json::from_str::<Value>(&json).unwrap());
+    assert_eq!(embedded, report);
     assert_eq!(bench.ends(&["report", "nowhere"]).code, Some(1));
 
     // A run of another manifest can be reported without it, nor is a local one read.
@@ -64,16 +73,34 @@ fn the_list_shows_groups_and_their_cases_and_what_a_case_does() {
         assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
         ended.stdout
     };
-    let groups = list(&[]);
-    assert!(groups.contains("letters       2      30 Which?"), "{groups}");
-    assert!(groups.lines().all(|line| !line.starts_with(' ')), "a row without a name: {groups}");
-    let group =
-        "Which?\nMind the gap.\n\na\nb --via c\n\nmeasure:  brigade run letters --manifest FILE\n";
-    assert_eq!(list(&["letters"]), group);
-    let case = list(&["b --via=c"]);
-    assert!(case.contains("Which?") && case.contains("brigade run 'b --via c'"), "{case}");
-    let by_hand = format!("by hand:  {} --via c", bench.path("b").display());
-    assert!(case.contains(&by_hand), "{case}");
+    assert_snapshot!(list(&[]), @"
+    group     cases seconds question
+    (default)     2      30 What does concurrency cost on this machine?
+    letters       2      30 Which?
+
+    brigade run GROUP measures a group; without GROUP it measures the first line.
+    brigade list GROUP prints the cases of a group; brigade list 'CASE' explains
+    one.
+    ");
+    assert_snapshot!(list(&["letters"]), @"
+    Which?
+    Mind the gap.
+
+    a
+    b --via c
+
+    measure:  brigade run letters --manifest FILE
+    ");
+    let folder = bench.path("").display().to_string();
+    assert_snapshot!(list(&["b --via=c"]).replace(&folder, "FOLDER/"), @"
+    answers: Which?
+
+    A program in another language, or outside this repository: what a lap does is in
+    its source.
+
+    by hand:  FOLDER/b --via c --placement free
+    measure:  brigade run 'b --via c' --manifest FILE
+    ");
 }
 
 /// What is printed to measure a case by hand runs, with the first word as this binary.
@@ -106,8 +133,18 @@ fn the_list_explains_only_cases_that_can_run_with_a_command_that_can_be_pasted()
     let mut bench = Bench::new(&["a"], "");
     bench.case_keys = ", needs_cpus = 100000";
     let ended = bench.ends(&["list", "a"]);
-    assert!(ended.stdout.contains("cannot run here: it needs 100000 CPUs"), "{ended:?}");
-    assert!(!ended.stdout.contains("brigade run a"), "{ended:?}");
+    let folder = bench.path("").display().to_string();
+    let cpus = format!("may use {}", harness::cpus::allowed().expect("CPUs").len());
+    let shown = ended.stdout.replace(&folder, "FOLDER/").replace(&cpus, "may use 2");
+    assert_snapshot!(shown, @"
+    answers: Which?
+
+    A program in another language, or outside this repository: what a lap does is in
+    its source.
+
+    by hand:  FOLDER/a --placement free
+    cannot run here: it needs 100000 CPUs, but this process may use 2
+    ");
 }
 
 #[test]
