@@ -14,7 +14,7 @@ A figure in a document is between two comments: <!--spread/pinned-->6.2<!--/-->.
     NAME-NAME    the difference
     NAME%NAME    the share of the first that the second does not take
     machine      of the run
-    time.GROUP   how long `brigade run GROUP` takes
+    time.GROUP   how long `brigade run GROUP` takes, within a fifth
     trace.NAME.PART   the mean over the hops in docs/trace-NAME.svg
     NAME@LABEL   the figure of a case on a machine in results/machines.json
 
@@ -174,8 +174,12 @@ def shown(value, kind):
     return f"{value if isinstance(value, int) else digits(value)}{NO_BREAK}{units[0]}"
 
 
-def minutes(seconds):
-    """Seconds as a plan: rounded up to five, or to half a minute."""
+def minutes(seconds, written):
+    """Seconds as a plan: rounded up to five, or to half a minute. What is written stays while it is right
+    within a fifth, so that a group with one more case changes no document."""
+    number, unit = written.split()
+    if abs(float(number) * {"s": 1, "min": 60}[unit] / seconds - 1) <= 0.2:
+        return written
     if seconds < 60:
         return f"{math.ceil(seconds / 5) * 5} s"
     return f"{math.ceil(seconds / 30) / 2:g} min"
@@ -278,10 +282,10 @@ def names_in(expression):
 
 def filled(text, runs, times):
     """The document with its figures; `runs` are in order of preference."""
-    def value(expression, run):
+    def value(expression, run, written):
         kind, _, rest = expression.partition(".")
         if kind == "time":
-            return times[rest]
+            return minutes(times[rest], written)
         if "@" in expression:
             name, label = expression.split("@")
             return on_machine(machines()[label], CASES[name])
@@ -292,7 +296,7 @@ def filled(text, runs, times):
         run = next((run for run in runs if run.has(names)), None)
         if run is None:
             sys.exit(f"no recorded run has all of {sorted(names)}: {match[0]}")
-        return MARK.sub(lambda of: f"<!--{of[1]}-->{value(of[1], run)}<!--/-->", match[0])
+        return MARK.sub(lambda of: f"<!--{of[1]}-->{value(of[1], run, of[2])}<!--/-->", match[0])
 
     def section(text):
         allowed = [run for run in runs if run.falls_asleep()] if ASLEEP in text else list(runs)
@@ -381,7 +385,7 @@ def main(brigade, folder, reports):
         (folder / f"docs/serve-{name}.svg").write_text((pictures / f"serve-{name}.svg").read_text())
     (folder / "docs/poster.svg").write_text(report(on_screen, "--format", "svg"))
     groups = (line.split() for line in (reports / "groups").read_text().splitlines())
-    times = {of[0]: minutes(int(of[2])) for of in groups if len(of) > 2 and of[2].isdigit()}
+    times = {of[0]: int(of[2]) for of in groups if len(of) > 2 and of[2].isdigit()}
     for document, change in {
         "README.md": lambda text: between(text, "screen", f"```\n{report(on_screen)}```\n"),
         "docs/OBSERVATIONS.md": lambda text: text,
