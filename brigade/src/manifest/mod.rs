@@ -72,7 +72,7 @@ pub struct Manifest {
     flags: String,
     comparison_flags: Option<String>,
     rules: Vec<Rule>,
-    /// The programs by name.
+    /// The programs by name, also those of this binary without a table.
     pub programs: BTreeMap<String, Program>,
     /// The flags that make no difference, by program.
     #[serde(skip)]
@@ -212,6 +212,10 @@ impl Manifest {
     fn resolve(&mut self) -> Result<(), String> {
         let rules = std::mem::take(&mut self.rules).into_iter().map(Rule::expanded);
         self.rules = rules.collect::<Result<Vec<_>, _>>()?.concat();
+        // This binary's programs need no table.
+        for name in programs::names() {
+            self.programs.entry(name.to_owned()).or_default();
+        }
         for (name, program) in &self.programs {
             program.check().map_err(|reason| format!("program '{name}': {reason}"))?;
             let mut defaults = programs::defaults(name);
@@ -598,6 +602,16 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             pairs,
             [[all[1], all[0]].map(str::to_owned), [all[3], all[2]].map(str::to_owned)]
         );
+    }
+
+    #[test]
+    fn a_program_of_this_binary_needs_no_table() {
+        let cases = "[[group]]\nname = 'g'\nquestion = 'What?'\ncases = ['rings --rings 8']\n";
+        let manifest = Manifest::parse(cases).unwrap();
+        let case = manifest.case("rings --rings=8 --tasks=100").unwrap();
+        assert_eq!(case.name, "rings --rings 8");
+        assert!(manifest.program_of(case).is_contained());
+        Manifest::parse(&cases.replace("'rings ", "'kings ")).unwrap_err();
     }
 
     #[test]

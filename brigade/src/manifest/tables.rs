@@ -15,7 +15,7 @@ use super::case::Case;
 #[serde(default, deny_unknown_fields)]
 pub struct Program {
     /// Its file, relative to the folder of guests. Without it and `build`, this binary contains the
-    /// program.
+    /// program, which then needs no table.
     pub path: Option<PathBuf>,
     /// How to build its file.
     pub build: Option<Build>,

@@ -392,15 +392,13 @@ fn what_a_guest_or_a_tool_prints_is_recorded_without_host_user_and_folder() {
 fn what_a_user_types_is_recorded_without_folders() {
     let bench = Bench::new(&["a"], &format!("echo '{RECORD}'"));
     let file = bench.path("secret.py").display().to_string();
-    let manifest =
-        bench.manifest().replace("[programs]", "[programs]\nthread-brigade = {}\necho-server = {}");
     for (what, case) in [
         ("a case", format!("thread-brigade --tasks 2 --iters 2 --histogram {file}")),
         ("an unwritable file", format!("thread-brigade --tasks 2 --histogram {file}/secret.py")),
         ("a command", format!("thread-brigade --tasks 2 --iters 2 --command {file}")),
         ("a server", format!("echo-server --tasks 2 --iters 2 --server {file}")),
     ] {
-        let _ = Ended::from(bench.brigade_with(&manifest, &["run", &case, "--rounds", "1"]));
+        let _ = bench.ends(&["run", &case, "--rounds", "1"]);
         check_anonymous(what, &bench, "secret.py");
     }
     let wrap = bench.path("secret.py");
@@ -418,10 +416,7 @@ fn a_record_names_no_control_group() {
         Err(why) => return contract::skip("the name of a control group", &why),
     };
     let bench = Bench::new(&["a"], "");
-    let manifest = bench.manifest().replace("[programs]", "[programs]\nthread-brigade = {}");
-    drop(bench.brigade_with(&manifest, &[]));
-    fs::write(bench.path("other.toml"), manifest).unwrap();
-    let words = ["run", "thread-brigade --tasks 90", "--rounds", "1", "--manifest", "other.toml"];
+    let words = ["run", "thread-brigade --tasks 90", "--rounds", "1"];
     let _ = Ended::from(bench.brigade_under(&["sh", "-c", &group.entering(), "sh"], &words));
     let error = bench.records()[0]["error"].to_string();
     assert!(error.contains("pids.max") && !error.contains("contract-"), "{error}");

@@ -236,11 +236,21 @@ fn layers_below_show_make_no_sentences() {
     assert_eq!(sentences(made).len(), 1);
 }
 
-/// The folders that the workspace's manifest names as members.
+/// The folders of the programs: those that the runner depends on by their paths.
+fn programs() -> Vec<String> {
+    let manifest = manifest("brigade/Cargo.toml");
+    let dependencies = manifest["dependencies"].as_table().expect("a table");
+    let path = |dependency: &toml::Value| Some(dependency.get("path")?.as_str()?.to_owned());
+    let paths = dependencies.values().filter_map(path);
+    paths.map(|path| path.strip_prefix("../").expect("next to brigade").to_owned()).collect()
+}
+
+/// The folders of all members: those that the workspace's manifest names, and the programs.
 fn members() -> Vec<String> {
-    let members = manifest("Cargo.toml")["workspace"]["members"].as_array().cloned();
-    let members = members.expect("a list of members");
-    members.iter().map(|member| member.as_str().expect("a folder").to_owned()).collect()
+    let named = manifest("Cargo.toml")["workspace"]["members"].as_array().cloned();
+    let named = named.expect("a list of members").into_iter();
+    let named = named.map(|member| member.as_str().expect("a folder").to_owned());
+    named.chain(programs()).collect()
 }
 
 /// The name of the package in this folder: that of the folder.
@@ -353,19 +363,16 @@ fn a_manifest_is_named_before_the_subcommand_or_after_it() {
     assert_eq!(alone(&bench, &["--rounds", "3", "list"]).code, Some(2));
 }
 
-/// This binary contains every program of the suite that needs no build, and runs it under its name
-/// and as a link.
+/// This binary runs every program under its name and as a link, and the suite has a case of each.
 #[test]
-fn every_program_of_the_suite_is_contained() {
-    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
-    let suite: toml::Table = fs::read_to_string(suite).unwrap().parse().unwrap();
-    let programs = suite["programs"].as_table().unwrap();
-    let contained = |table: &toml::Value| table.get("path").or(table.get("build")).is_none();
-    let names: Vec<&String> =
-        programs.iter().filter(|(_, table)| contained(table)).map(|(name, _)| name).collect();
+fn every_program_is_contained_and_in_a_case() {
+    let suite = fs::read_to_string(root().join("suite.toml")).unwrap();
+    let names = programs();
     assert!(names.len() > 10, "{names:?}");
     let bench = Bench::new(&[], "");
     for name in names {
+        let begins_a_case = ['"', '{', ','].map(|before| format!("{before}{name}"));
+        assert!(begins_a_case.iter().any(|begun| suite.contains(begun)), "{name} is in no case");
         let flags = ["--iters=1", "--warmups=0", "--command", "cat /proc/{pid}/comm"];
         let ended = alone(&bench, &[&[name.as_str()], &flags[..]].concat());
         assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
