@@ -12,7 +12,9 @@ use libc::{
     SECCOMP_RET_ALLOW, SECCOMP_SET_MODE_FILTER, c_ulong, sock_filter, sock_fprog,
 };
 use nix::sys::prctl;
-use perf_event::{Builder, events::Software};
+use perf_event_open::config::{Cpu, Inherit, Opts, Proc};
+use perf_event_open::count::Counter;
+use perf_event_open::event::sw::Software;
 
 use crate::lab::{Outcome, hop_ns, in_a_thread, is_busy, median_within, on_one_cpu, record, shown};
 
@@ -20,16 +22,12 @@ use crate::lab::{Outcome, hop_ns, in_a_thread, is_busy, median_within, on_one_cp
 /// without permission.
 fn switches<T: Send>(body: impl FnOnce() -> T + Send) -> (Option<f64>, T) {
     in_a_thread(|| {
-        let mut counter = Builder::new().kind(Software::CONTEXT_SWITCHES);
-        // Switches happen in kernel code.
-        counter.inherit(true).include_kernel();
-        let mut counter = counter.build().and_then(|mut counter| {
-            counter.enable()?;
-            Ok(counter)
-        });
+        // Also in kernel code, where switches happen.
+        let options = Opts { inherit: Some(Inherit::NewChild), enable: true, ..Opts::default() };
+        let counter = Counter::new(Software::CtxSwitch, (Proc::CURRENT, Cpu::ALL), options);
         let done = body();
-        let count = counter.as_mut().ok().and_then(|counter| counter.read().ok());
-        (count.map(|count| count as f64), done)
+        let count = counter.and_then(|counter| counter.stat()).map(|stat| stat.count as f64);
+        (count.ok(), done)
     })
 }
 
