@@ -41,6 +41,8 @@ mod readers;
 mod tally;
 mod task;
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -48,7 +50,7 @@ use anyhow::ensure;
 use clap::value_parser;
 use futures::executor::block_on;
 use harness::limits;
-use harness::rounds::{Crew, Lateness, Purpose};
+use harness::rounds::{Crew, Lateness, Member, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::work::MOST_WORK;
 use harness::{
@@ -56,10 +58,10 @@ use harness::{
 };
 
 use crate::locks::{
-    Adaptive, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
+    Adaptive, Blocking, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
 };
 use crate::tally::{Mixed, Tally};
-use crate::task::{Shared, Task};
+use crate::task::{AnyShared, Shared, Task};
 
 /// The least work inside with which readers that may be inside together are seen to be, in units.
 const LONG_ENOUGH: u64 = 1000;
@@ -182,63 +184,97 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     match flags.lock {
-        Kind::Std => measure::<std::sync::Mutex<()>>(flags, bench),
-        Kind::ParkingLot => measure::<parking_lot::Mutex<()>>(flags, bench),
-        Kind::Pthread => measure::<Normal>(flags, bench),
-        Kind::PthreadAdaptive => measure::<Adaptive>(flags, bench),
-        Kind::PthreadPi => measure::<Inherit>(flags, bench),
-        Kind::Spin => measure::<Spin>(flags, bench),
-        Kind::Futex => measure::<Futex>(flags, bench),
-        Kind::Tokio => measure::<tokio::sync::Mutex<()>>(flags, bench),
-        Kind::AsyncLock => measure::<async_lock::Mutex<()>>(flags, bench),
-        Kind::StdRw => measure::<std::sync::RwLock<()>>(flags, bench),
-        Kind::ParkingLotRw => measure::<parking_lot::RwLock<()>>(flags, bench),
-        Kind::PthreadRw => measure::<NormalRw>(flags, bench),
-        Kind::PthreadRwWriter => measure::<WriterRw>(flags, bench),
-        Kind::TokioRw => measure::<tokio::sync::RwLock<()>>(flags, bench),
-        Kind::AsyncLockRw => measure::<async_lock::RwLock<()>>(flags, bench),
-        Kind::BrokenRead => measure::<BrokenRead>(flags, bench),
-        Kind::Broken => measure::<Broken>(flags, bench),
+        Kind::Std => blocking::<std::sync::Mutex<()>>(flags, bench),
+        Kind::ParkingLot => blocking::<parking_lot::Mutex<()>>(flags, bench),
+        Kind::Pthread => blocking::<Normal>(flags, bench),
+        Kind::PthreadAdaptive => blocking::<Adaptive>(flags, bench),
+        Kind::PthreadPi => blocking::<Inherit>(flags, bench),
+        Kind::Spin => blocking::<Spin>(flags, bench),
+        Kind::Futex => blocking::<Futex>(flags, bench),
+        Kind::Tokio => awaited::<tokio::sync::Mutex<()>>(flags, bench),
+        Kind::AsyncLock => awaited::<async_lock::Mutex<()>>(flags, bench),
+        Kind::StdRw => blocking::<std::sync::RwLock<()>>(flags, bench),
+        Kind::ParkingLotRw => blocking::<parking_lot::RwLock<()>>(flags, bench),
+        Kind::PthreadRw => blocking::<NormalRw>(flags, bench),
+        Kind::PthreadRwWriter => blocking::<WriterRw>(flags, bench),
+        Kind::TokioRw => awaited::<tokio::sync::RwLock<()>>(flags, bench),
+        Kind::AsyncLockRw => awaited::<async_lock::RwLock<()>>(flags, bench),
+        Kind::BrokenRead => blocking::<BrokenRead>(flags, bench),
+        Kind::Broken => blocking::<Broken>(flags, bench),
     }
 }
 
-/// Measures tasks that share a lock of this kind.
-fn measure<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+/// The life of a task whose lock blocks its thread, which suspends it in no measured loop.
+type Life = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+
+/// Measures tasks that share a lock of this kind. Only their lives depend on it, so the rest is
+/// compiled once for all such locks.
+fn blocking<L: Blocking>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let shared = Arc::new(Shared::<L>::new());
+    let all = Arc::clone(&shared);
+    let own = flags.clone();
+    let live: Box<dyn Fn(usize, Member<Tally>) -> Life + Send + Sync> =
+        Box::new(move |number, member| Box::pin(Task::new(number, &own, &all).live(member)));
+    measure(flags, bench, shared, live)
+}
+
+/// Measures tasks that share a lock of this kind, and are suspended while they wait for it.
+fn awaited<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let shared = Arc::new(Shared::<L>::new());
+    let all = Arc::clone(&shared);
+    let own = flags.clone();
+    let live = move |number, member| Task::new(number, &own, &all).live(member);
+    measure(flags, bench, shared, live)
+}
+
+/// Measures tasks that share a lock. `live` is the life of a task.
+fn measure<F: Future<Output = io::Result<()>> + Send + 'static>(
+    flags: &Flags,
+    bench: &Bench,
+    shared: Arc<dyn AnyShared>,
+    live: impl Fn(usize, Member<Tally>) -> F + Send + Sync + 'static,
+) -> anyhow::Result<()> {
     if flags.runtime.runtime == RuntimeKind::Threads {
-        return among_threads::<L>(flags, bench);
+        return among_threads(flags, bench, &*shared, &live);
     }
     let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(among_async_tasks::<L>(flags.clone(), bench.clone()))
+    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), shared, live))
 }
 
-fn among_threads<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+fn among_threads<F: Future<Output = io::Result<()>>>(
+    flags: &Flags,
+    bench: &Bench,
+    shared: &dyn AnyShared,
+    live: &(impl Fn(usize, Member<Tally>) -> F + Sync),
+) -> anyhow::Result<()> {
     let mut crew = Crew::default();
-    let shared = Arc::new(Shared::<L>::new());
     thread::scope(|scope| {
         // Any failure here drops the crew, which ends all tasks.
         let mut tasks = Vec::with_capacity(bench.tasks());
         for number in bench.tasks_to_create() {
             let member = crew.member();
-            let task = Task::new(number, flags, &shared);
             let body = move || {
                 bench.placement().pin(number + 1)?;
                 clock::be_punctual();
-                block_on(task.live(member))
+                block_on(live(number, member))
             };
             tasks.push(threads::spawn(scope, number, STACK_BYTES, body)?);
         }
-        let driven = block_on(drive(flags, bench, &mut crew, &shared));
+        let driven = block_on(drive(flags, bench, &mut crew, shared));
         threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
     })
 }
 
-async fn among_async_tasks<L: Lock>(flags: Flags, bench: Bench) -> anyhow::Result<()> {
+async fn among_async_tasks<F: Future<Output = io::Result<()>> + Send + 'static>(
+    flags: Flags,
+    bench: Bench,
+    shared: Arc<dyn AnyShared>,
+    live: impl Fn(usize, Member<Tally>) -> F,
+) -> anyhow::Result<()> {
     let mut crew = Crew::default();
-    let shared = Arc::new(Shared::<L>::new());
-    let task = |number| Task::new(number, &flags, &shared).live(crew.member());
-    let start = |number| spawn(flags.runtime.runtime, task(number));
+    let start = |number| spawn(flags.runtime.runtime, live(number, crew.member()));
     let tasks: Vec<_> = bench.tasks_to_create().map(start).collect();
-    let driven = drive(&flags, &bench, &mut crew, &shared).await;
+    let driven = drive(&flags, &bench, &mut crew, &*shared).await;
     async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
 }
 
@@ -246,11 +282,11 @@ async fn among_async_tasks<L: Lock>(flags: Flags, bench: Bench) -> anyhow::Resul
 ///
 /// # Errors
 /// If the lock does not exclude, a task fails, or acquisitions are missing.
-async fn drive<L: Lock>(
+async fn drive(
     flags: &Flags,
     bench: &Bench,
     crew: &mut Crew<Tally>,
-    shared: &Shared<L>,
+    shared: &dyn AnyShared,
 ) -> anyhow::Result<()> {
     for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
         shared.begin(&round);
@@ -263,8 +299,7 @@ async fn drive<L: Lock>(
         if round.purpose == Purpose::Traced {
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
-            let made = tallies.iter().map(|tally| tally.acquired);
-            let mut samples = shared.samples(&round, made);
+            let mut samples = shared.samples(&round, &tallies);
             if let Some(mixed) = mixed.filter(|_| !samples.is_empty()) {
                 samples.extend([mixed.waits.reads, mixed.waits.writes]);
             }

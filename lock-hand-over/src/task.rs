@@ -71,43 +71,6 @@ impl<L: Lock> Shared<L> {
         &self.protected.0.1
     }
 
-    /// Prepares it for a round.
-    pub fn begin(&self, round: &Round) {
-        for word in self.words() {
-            word.store(0, Relaxed);
-        }
-        self.in_lots.0.store(0, Relaxed);
-        self.begun_ns.0.store(round.begin_ns, Relaxed);
-        self.blocks.lock().clear();
-    }
-
-    /// Acquisitions in this round, or those of writers, as the counter shows that the lock protects.
-    pub fn counted(&self) -> u64 {
-        self.words()[ENDED].load(Relaxed)
-    }
-
-    /// The iterations of a closed loop, and each task's turns, the time of which is that of all
-    /// iterations.
-    pub fn samples(&self, round: &Round, made: impl Iterator<Item = u64>) -> Vec<Samples> {
-        let blocks = self.blocks.lock().clone();
-        if blocks.count() == 0 {
-            return Vec::new();
-        }
-        let mut turns = Samples::new(Measured::single("turn", "acquisition"));
-        let total_ns = self.begun_ns.0.load(Relaxed).saturating_sub(round.begin_ns) as f64;
-        for made in made {
-            turns.add((total_ns / made.max(1) as f64) as u64);
-        }
-        vec![blocks, turns]
-    }
-
-    /// The stops of a traced round. The last hold may be under way: only its beginning counts.
-    pub fn stops(&self) -> Vec<Stop> {
-        let mut stops = mem::take(&mut *self.holds.lock()).concat();
-        stops.pop();
-        stops
-    }
-
     /// Does the work of an acquisition, with the lock held, and counts it. `work` gets the number
     /// of acquisitions before this one.
     #[inline]
@@ -166,8 +129,59 @@ impl<L: Lock> Shared<L> {
     }
 }
 
+/// [`Shared`] with any lock, as the rounds of a run need it.
+pub trait AnyShared: Send + Sync {
+    /// Prepares it for a round.
+    fn begin(&self, round: &Round);
+
+    /// Acquisitions in this round, or those of writers, as the counter shows that the lock protects.
+    fn counted(&self) -> u64;
+
+    /// The iterations of a closed loop, and each task's turns, the time of which is that of all
+    /// iterations.
+    fn samples(&self, round: &Round, tallies: &[Tally]) -> Vec<Samples>;
+
+    /// The stops of a traced round. The last hold may be under way: only its beginning counts.
+    fn stops(&self) -> Vec<Stop>;
+}
+
+impl<L: Lock> AnyShared for Shared<L> {
+    fn begin(&self, round: &Round) {
+        for word in self.words() {
+            word.store(0, Relaxed);
+        }
+        self.in_lots.0.store(0, Relaxed);
+        self.begun_ns.0.store(round.begin_ns, Relaxed);
+        self.blocks.lock().clear();
+    }
+
+    fn counted(&self) -> u64 {
+        self.words()[ENDED].load(Relaxed)
+    }
+
+    fn samples(&self, round: &Round, tallies: &[Tally]) -> Vec<Samples> {
+        let blocks = self.blocks.lock().clone();
+        if blocks.count() == 0 {
+            return Vec::new();
+        }
+        let mut turns = Samples::new(Measured::single("turn", "acquisition"));
+        let total_ns = self.begun_ns.0.load(Relaxed).saturating_sub(round.begin_ns) as f64;
+        for tally in tallies {
+            turns.add((total_ns / tally.acquired.max(1) as f64) as u64);
+        }
+        vec![blocks, turns]
+    }
+
+    fn stops(&self) -> Vec<Stop> {
+        let mut stops = mem::take(&mut *self.holds.lock()).concat();
+        stops.pop();
+        stops
+    }
+}
+
 /// One task. Each piece of its work uses the result of the one before it; otherwise the processor
-/// does a third of 100 units before it has the lock.
+/// does a third of 100 units before it has the lock. Two tasks share no cache line, wherever they are.
+#[repr(align(128))]
 pub struct Task<L> {
     /// Its number.
     pub number: usize,
