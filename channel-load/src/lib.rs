@@ -62,7 +62,7 @@ use tokio::sync::mpsc as tokio_mpsc;
 use crate::channels::{
     Awaited, Blocking, Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue,
 };
-use crate::tasks::{CREDIT, Consumer, Producer, Shared, Tally, verify};
+use crate::tasks::{CREDIT, Consumer, Producer, Receiver, Sender, Shared, Tally, verify};
 
 /// The most producers, and consumers.
 const MOST_TASKS: i64 = 1024;
@@ -402,11 +402,13 @@ fn bodies<O: Outlet<W>, I: Inlet<W>, const W: usize>(
     let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
     while bodies.len() < tasks {
         if let Some((number, outlet)) = outlets.next() {
-            let producer = Producer::<O, W> { number, outlet, shared: Arc::clone(shared) };
+            let outlet = Box::new(Sender::<O, W>(outlet));
+            let producer = Producer { number, outlet, shared: Arc::clone(shared) };
             bodies.push(Box::pin(producer.live(crew.member())));
         }
         if let Some(inlet) = inlets.next() {
-            let consumer = Consumer::<I, W> { inlet, shared: Arc::clone(shared) };
+            let inlet = Box::new(Receiver::<I, W>(inlet));
+            let consumer = Consumer { inlet, shared: Arc::clone(shared) };
             bodies.push(Box::pin(consumer.live(crew.member())));
         }
     }

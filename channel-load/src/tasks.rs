@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::io;
 use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -196,109 +197,157 @@ pub fn verify(sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A task that sends messages of so many words.
-#[derive(Debug)]
-pub struct Producer<O, const W: usize> {
+/// A part of a task's round, without the type of its channel. It is boxed once a round.
+type Part<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+
+/// A task that sends.
+pub struct Producer {
     /// Its number among producers.
     pub number: usize,
     /// Where it sends.
-    pub outlet: O,
+    pub outlet: Box<dyn Sends>,
     /// What all tasks share.
     pub shared: Arc<Shared>,
 }
 
-impl<O: Outlet<W>, const W: usize> Producer<O, W> {
+impl Producer {
     /// The producer's main function, until the run is over.
     ///
     /// # Errors
     /// If sending fails.
     pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
+        let Self { number, outlet, shared } = &mut self;
         while let Some(round) = member.next().await {
-            let sent = caught(self.send(&round)).await;
+            let sent = caught(send(*number, &mut **outlet, shared, &round)).await;
             // Whatever happened: consumers wait for their end marks.
-            let left = self.leave().await;
+            let is_last = shared.sending.0.fetch_sub(1, AcqRel) == 1;
+            let left =
+                if is_last { outlet.end(shared.flags.consumers.into()).await } else { Ok(()) };
             let sent = sent?;
             left?;
             member.finish(sent);
         }
         Ok(())
     }
+}
 
-    async fn send(&mut self, round: &Round) -> io::Result<Tally> {
-        let mut tally = Tally { producer: Some(self.number), ..Tally::default() };
-        if round.rate.is_some() {
-            self.keep_pace(round, &mut tally).await?;
-        } else {
-            tally.messages = self.compete(round).await?;
-        }
-        Ok(tally)
+async fn send(
+    producer: usize,
+    outlet: &mut dyn Sends,
+    shared: &Shared,
+    round: &Round,
+) -> io::Result<Tally> {
+    let mut tally = Tally { producer: Some(producer), ..Tally::default() };
+    if round.rate.is_some() {
+        outlet.keep_pace(producer, shared, round, &mut tally).await?;
+    } else {
+        tally.messages = outlet.compete(producer, shared, round).await?;
     }
+    Ok(tally)
+}
 
-    /// A closed loop.
-    async fn compete(&mut self, round: &Round) -> io::Result<u64> {
-        let Self { number: producer, outlet, shared } = self;
-        // Tasks of a runtime would wait by yielding, which takes CPU time.
-        if shared.flags.are_threads() {
-            round.sleep_until(round.begin_ns).await?;
-        }
-        shared.blocks().span.get_or_insert_with(|| [clock::now(); 2]);
-        let mut number = 0;
-        while !round.is_over() {
-            shared.take_credit(CREDIT).await?;
-            let until = if shared.credit.is_some() { number + CREDIT } else { u64::MAX };
-            let next = |number| {
-                (number <= until && !round.is_over()).then(|| Message::new(*producer, number))
-            };
-            number = outlet.send_while(number, next).await?;
-            shared.return_credit(until - number);
-        }
-        Ok(number)
-    }
+/// What a producer does in a round: only this is compiled for each channel and size of messages.
+pub trait Sends: Send {
+    /// A closed loop; returns how many messages it sent.
+    fn compete<'a>(
+        &'a mut self,
+        producer: usize,
+        shared: &'a Shared,
+        round: &'a Round,
+    ) -> Part<'a, u64>;
 
     /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
-    async fn keep_pace(&mut self, round: &Round, tally: &mut Tally) -> io::Result<()> {
-        let Self { number: producer, outlet, shared } = self;
-        let Flags { producers, runtime, .. } = shared.flags;
-        for message in (*producer as u64..round.most()).step_by(producers as usize) {
-            let due_ns = round.due_ns(message);
-            let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
-            tally.missed += u64::from(!ran.waited);
-            tally.late_ns += ran.at_ns - due_ns;
-            shared.take_credit(1).await?;
-            let next = tally.messages + 1;
-            let once = |number| (number == next).then(|| Message::new(*producer, number));
-            tally.messages = outlet.send_while(tally.messages, once).await?;
-        }
-        Ok(())
+    fn keep_pace<'a>(
+        &'a mut self,
+        producer: usize,
+        shared: &'a Shared,
+        round: &'a Round,
+        tally: &'a mut Tally,
+    ) -> Part<'a, ()>;
+
+    /// Ends a round: sends so many end marks, one for each consumer, behind all messages.
+    fn end(&mut self, marks: u64) -> Part<'_, ()>;
+}
+
+/// The end of a channel for messages of so many words, in cache lines of its own: that of `futures`
+/// is written with each message.
+#[repr(align(128))]
+pub struct Sender<O, const W: usize>(pub O);
+
+impl<O: Outlet<W>, const W: usize> Sends for Sender<O, W> {
+    fn compete<'a>(
+        &'a mut self,
+        producer: usize,
+        shared: &'a Shared,
+        round: &'a Round,
+    ) -> Part<'a, u64> {
+        let outlet = &mut self.0;
+        Box::pin(async move {
+            // Tasks of a runtime would wait by yielding, which takes CPU time.
+            if shared.flags.are_threads() {
+                round.sleep_until(round.begin_ns).await?;
+            }
+            shared.blocks().span.get_or_insert_with(|| [clock::now(); 2]);
+            let mut number = 0;
+            while !round.is_over() {
+                shared.take_credit(CREDIT).await?;
+                let until = if shared.credit.is_some() { number + CREDIT } else { u64::MAX };
+                let next = |number| {
+                    (number <= until && !round.is_over()).then(|| Message::new(producer, number))
+                };
+                number = outlet.send_while(number, next).await?;
+                shared.return_credit(until - number);
+            }
+            Ok(number)
+        })
     }
 
-    /// Ends this producer's part of a round. The last one sends a mark for each consumer, behind all
-    /// messages of the round.
-    async fn leave(&mut self) -> io::Result<()> {
-        let is_last = self.shared.sending.0.fetch_sub(1, AcqRel) == 1;
-        let marks = if is_last { u64::from(self.shared.flags.consumers) } else { 0 };
-        let mark = |number| (number <= marks).then_some(Message::END);
-        self.outlet.send_while(0, mark).await.map(drop)
+    fn keep_pace<'a>(
+        &'a mut self,
+        producer: usize,
+        shared: &'a Shared,
+        round: &'a Round,
+        tally: &'a mut Tally,
+    ) -> Part<'a, ()> {
+        let outlet = &mut self.0;
+        Box::pin(async move {
+            let Flags { producers, runtime, .. } = shared.flags;
+            for message in (producer as u64..round.most()).step_by(producers as usize) {
+                let due_ns = round.due_ns(message);
+                let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
+                tally.missed += u64::from(!ran.waited);
+                tally.late_ns += ran.at_ns - due_ns;
+                shared.take_credit(1).await?;
+                let next = tally.messages + 1;
+                let once = |number| (number == next).then(|| Message::new(producer, number));
+                tally.messages = outlet.send_while(tally.messages, once).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn end(&mut self, marks: u64) -> Part<'_, ()> {
+        let mark = move |number| (number <= marks).then_some(Message::END);
+        Box::pin(async move { self.0.send_while(0, mark).await.map(drop) })
     }
 }
 
-/// A task that receives messages of so many words.
-#[derive(Debug)]
-pub struct Consumer<I, const W: usize> {
+/// A task that receives.
+pub struct Consumer {
     /// Where it receives.
-    pub inlet: I,
+    pub inlet: Box<dyn Receives>,
     /// What all tasks share.
     pub shared: Arc<Shared>,
 }
 
-impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
+impl Consumer {
     /// The consumer's main function, until the run is over.
     ///
     /// # Errors
     /// If receiving fails.
     pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
         while let Some(round) = member.next().await {
-            let received = caught(self.receive(&round)).await;
+            let received = caught(self.inlet.receive(&self.shared, &round)).await;
             if received.is_err()
                 && let Some(credit) = &self.shared.credit
             {
@@ -309,43 +358,56 @@ impl<I: Inlet<W>, const W: usize> Consumer<I, W> {
         }
         Ok(())
     }
+}
 
+/// What a consumer does in a round: only this is compiled for each channel and size of messages.
+pub trait Receives: Send {
     /// Receives until the round's end mark.
-    async fn receive(&mut self, round: &Round) -> io::Result<Tally> {
-        let shared = &*self.shared;
-        let Flags { producers, work, lot, .. } = shared.flags;
-        // Both are powers of two.
-        let mask = lot.min(CREDIT) - 1;
-        let mut seen = vec![Seen::default(); producers as usize];
-        let mut is_mixed_up = false;
-        let samples = || Box::new(Samples::new(Measured::single("message", "message")));
-        let mut late = round.rate.map(|_| samples());
-        let mut last_ns = round.begin_ns;
-        let take = |received: u64, message: Message<W>| {
-            // All of it is used, the padding included.
-            let Some((producer, number)) = black_box(message).content() else { return false };
-            let of_producer = &mut seen[producer];
-            if number <= of_producer.last {
-                is_mixed_up = true;
-            }
-            of_producer.last = number;
-            of_producer.count += 1;
-            of_producer.sum = of_producer.sum.wrapping_add(number);
-            if let Some(late) = &mut late {
-                let message = (number - 1) * u64::from(producers) + producer as u64;
-                last_ns = clock::now();
-                late.add(last_ns.saturating_sub(round.due_ns(message)));
-            }
-            if work > 0 {
-                spend(work);
-            }
-            if received & mask == 0 {
-                shared.end_lot(round, received);
-            }
-            true
-        };
-        let messages = self.inlet.receive_while(take).await?;
-        shared.return_credit(messages % CREDIT);
-        Ok(Tally { messages, late, last_ns, seen, is_mixed_up, ..Tally::default() })
+    fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally>;
+}
+
+/// The end of a channel for messages of so many words, in cache lines of its own.
+#[repr(align(128))]
+pub struct Receiver<I, const W: usize>(pub I);
+
+impl<I: Inlet<W>, const W: usize> Receives for Receiver<I, W> {
+    fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally> {
+        let inlet = &mut self.0;
+        Box::pin(async move {
+            let Flags { producers, work, lot, .. } = shared.flags;
+            // Both are powers of two.
+            let mask = lot.min(CREDIT) - 1;
+            let mut seen = vec![Seen::default(); producers as usize];
+            let mut is_mixed_up = false;
+            let samples = || Box::new(Samples::new(Measured::single("message", "message")));
+            let mut late = round.rate.map(|_| samples());
+            let mut last_ns = round.begin_ns;
+            let take = |received: u64, message: Message<W>| {
+                // All of it is used, the padding included.
+                let Some((producer, number)) = black_box(message).content() else { return false };
+                let of_producer = &mut seen[producer];
+                if number <= of_producer.last {
+                    is_mixed_up = true;
+                }
+                of_producer.last = number;
+                of_producer.count += 1;
+                of_producer.sum = of_producer.sum.wrapping_add(number);
+                if let Some(late) = &mut late {
+                    let message = (number - 1) * u64::from(producers) + producer as u64;
+                    last_ns = clock::now();
+                    late.add(last_ns.saturating_sub(round.due_ns(message)));
+                }
+                if work > 0 {
+                    spend(work);
+                }
+                if received & mask == 0 {
+                    shared.end_lot(round, received);
+                }
+                true
+            };
+            let messages = inlet.receive_while(take).await?;
+            shared.return_credit(messages % CREDIT);
+            Ok(Tally { messages, late, last_ns, seen, is_mixed_up, ..Tally::default() })
+        })
     }
 }
