@@ -1,7 +1,7 @@
 //! The figures of one record, as they are printed and as its measurements imply them.
 
 use harness::record::{LedgerPoint, Record, Waiting};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::statistics::slope;
 
@@ -89,8 +89,8 @@ pub fn elapsed_ns(record: &Record) -> Option<f64> {
 }
 
 /// An item of the account of a task's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub enum MemoryItem {
     /// Memory in user space, that of several processes divided among them.
     #[serde(rename = "user memory")]

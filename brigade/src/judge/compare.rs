@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::iter::repeat_n;
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::environment::Difference;
 use super::row::{Quantity, Row};
@@ -35,8 +35,8 @@ const FEWEST_EARLIER: usize = 2;
 pub type Pair<T> = [T; 2];
 
 /// A baseline and a candidate, case by case. In every pair of values the baseline's comes first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Comparison {
     /// Schema version of this object, `major.minor`.
     pub schema_version: String,
@@ -68,8 +68,8 @@ pub struct Comparison {
 }
 
 /// A case that could not be compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct NotCompared {
     /// Its name.
     pub case: String,
@@ -78,8 +78,8 @@ pub struct NotCompared {
 }
 
 /// Why a case could not be compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NotComparedFor {
     /// The case cannot run here: the reason.
@@ -98,8 +98,8 @@ pub enum NotComparedFor {
 }
 
 /// One of the two sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SideName {
     /// What is compared with.
@@ -109,8 +109,8 @@ pub enum SideName {
 }
 
 /// How baseline and candidate were measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
     /// In the same rounds, in balanced order: each round is one sample.
@@ -129,8 +129,8 @@ impl Design {
 }
 
 /// Why a comparison cannot decide anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NoVerdict {
     /// A side was disturbed, or of two runs one machine changed its speed meanwhile.
@@ -142,8 +142,8 @@ pub enum NoVerdict {
 }
 
 /// Describes the baseline or the candidate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Side {
     /// The folder with its records; `null` for several runs.
     pub records: Option<String>,
@@ -189,8 +189,8 @@ const LEAST_TIMES: f64 = 1.5;
 const MOST_TIMES: f64 = 4.0;
 
 /// One case of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Compared {
     /// The case's rows.
     pub rows: Pair<Row>,
@@ -203,8 +203,8 @@ pub struct Compared {
 }
 
 /// The candidate compared with the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The candidate takes less time.
@@ -442,8 +442,8 @@ fn as_printed(end: f64) -> f64 {
 }
 
 /// How far the figures of the next quiet run will be from those of this one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Repeat {
     /// The other quiet runs of this build on this machine that it is estimated from.
     pub runs: usize,

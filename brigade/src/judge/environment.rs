@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use harness::cpus::CpuList;
 use harness::inherited::Facts;
 use harness::record::Record;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::store::results::Environment;
 
@@ -27,8 +27,8 @@ const OF_CPUS: [&str; 4] =
 const NOT_OF_MACHINES: [&str; 4] = ["boot", "software.brigade", "software.git_", "topology."];
 
 /// A machine's CPUs and its hypervisor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Machine {
     /// The CPU's model without words that every model has, such as `AMD EPYC`; empty if unknown.
     pub cpu: String,
@@ -45,8 +45,8 @@ pub struct Machine {
 }
 
 /// Further conditions of a run's figures; `null` if unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Conditions {
     /// What puts idle CPUs to sleep.
     pub idle_driver: Option<String>,
@@ -192,7 +192,7 @@ const HARMLESS: [&str; 5] = [
 ];
 
 /// An inherited fact that is unusual: an entry of `usual.toml`, which explains the keys.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unusual {
     /// Its name in `environment.json`.
@@ -219,8 +219,8 @@ pub struct Unusual {
 }
 
 /// What a reader of figures should know of what processes inherited.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InheritedFact {
     /// A fact that changed during the run: processes with the second value are not used.
@@ -424,8 +424,8 @@ pub fn is_inherited_by_figures(name: &str) -> bool {
 }
 
 /// A fact that differs between two environments.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Difference {
     /// Its name in `environment.json`, such as `kernel.release`.
     pub name: String,

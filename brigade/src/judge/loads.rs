@@ -1,7 +1,7 @@
 //! A table with a line for each thing and a column for each load, such as locks by the number of tasks
 //! or kinds of tasks by what is done with one, and what it answers.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::row::{Quantity, Row, named, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
@@ -22,8 +22,8 @@ const CPU: &str = "cpu";
 const FIRST_TO_LAST: &str = "first_to_last";
 
 /// Figures by load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Loads {
     /// What a line is; empty if its figure is that of one operation.
     pub heading: String,
@@ -44,8 +44,8 @@ pub struct Loads {
 }
 
 /// One thing under each load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct LoadLine {
     /// Its letter, the same in every run.
     pub letter: char,
@@ -69,8 +69,8 @@ pub struct LoadLine {
 }
 
 /// What a table answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadAnswer {
     /// Which line to choose.
@@ -84,8 +84,8 @@ pub enum LoadAnswer {
 }
 
 /// The line to choose.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct LoadAdvice {
     /// The line that most have.
     pub usual: String,
@@ -108,8 +108,8 @@ pub struct LoadAdvice {
 }
 
 /// A line that is cheap on average, with which some tasks wait long.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Unfair {
     /// The line.
     pub label: String,
@@ -120,8 +120,8 @@ pub struct Unfair {
 }
 
 /// The line with the lowest figure, and how many times as much others take.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Fastest {
     /// The sentence, with `{}` for the line.
     pub text: String,
@@ -134,8 +134,8 @@ pub struct Fastest {
 }
 
 /// How late others are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Late {
     /// The sentence, with `{}` for the first line, the load, and how late others are with that line.
     pub text: String,
@@ -146,8 +146,8 @@ pub struct Late {
 }
 
 /// What waking many tasks at once takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Waking {
     /// The number of tasks.
     pub load: String,
@@ -158,8 +158,8 @@ pub struct Waking {
 }
 
 /// Tasks that one event woke.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Woken {
     /// The line.
     pub label: String,
@@ -172,8 +172,8 @@ pub struct Woken {
 }
 
 /// Two successive numbers of tasks between which the cost of one woken task grows clearly.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Cliff {
     /// The line.
     pub label: String,

@@ -2,7 +2,7 @@
 //! too: other processes, the hypervisor, CPU quotas, stops, and an unexplained rest.
 
 use harness::record::Record;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::amounts::{cpu_ns, operations};
 use crate::store::results::Invocation;
@@ -21,8 +21,8 @@ const GAP_NS: u64 = 100_000_000;
 const GAP_LAPS: u64 = 20;
 
 /// Shares of the time of the CPUs available to the tasks, over several processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct LostTime {
     /// Used by other processes, kernel threads and interrupts; `null` if the kernel does not count
     /// it.
@@ -41,8 +41,8 @@ pub struct LostTime {
 }
 
 /// The verdict on a run in one word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     /// There are too few rounds for another verdict.
@@ -71,8 +71,8 @@ pub enum Word {
 }
 
 /// What took time from the tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Cause {
     /// The verdict on a run that lost most of its time to it.
     pub word: Word,

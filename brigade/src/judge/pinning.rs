@@ -1,15 +1,15 @@
 //! Why threads that take turns are faster on one CPU: what a hop takes longer if the kernel places
 //! them, in parts that add up.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::row::{Row, row_of};
 use super::statistics::{Estimate, difference};
 use crate::manifest::{Group, PinningSpec};
 
 /// A hop on one CPU and on any CPU, and the parts of the difference.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Pinning {
     /// A hop on one CPU, in nanoseconds.
     pub one_cpu_ns: f64,

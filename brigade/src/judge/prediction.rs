@@ -1,15 +1,15 @@
 //! Whether the cost of a request follows from that of hops: of the part beyond a server that waits
 //! for nothing, whose cost no hop explains, and of the differences between kinds.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::row::{Row, row_of};
 use super::statistics::{ByRound, Estimate, difference};
 use crate::manifest::{Group, Manifest, PredictionSpec};
 
 /// What a request costs beyond the server `one`, which waits for nothing, and what hops predict.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Prediction {
     /// What serves, such as `threads`.
     pub kind: String,
@@ -31,8 +31,8 @@ pub struct Prediction {
 }
 
 /// What a request costs more with one kind than with another, and what hops predict of that.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Difference {
     /// The two kinds.
     pub kinds: [String; 2],

@@ -1,7 +1,7 @@
 //! From which share of reads on a read-write lock is cheaper than the mutex of its crate, and how
 //! long its writers wait for it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::loads::{matters, over};
 use super::row::{Row, named, row_of, rows_of_lines};
@@ -12,8 +12,8 @@ use crate::manifest::{Group, Manifest, ReadSharesSpec};
 pub const WRITE_TURN: &str = "write_turn";
 
 /// A read-write lock next to a mutex, by the share of reads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct ReadShares {
     /// The read-write lock.
     pub lock: String,
@@ -29,8 +29,8 @@ pub struct ReadShares {
 }
 
 /// One share of reads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct ReadShare {
     /// The share, in percent.
     pub percent: u64,
@@ -47,8 +47,8 @@ pub struct ReadShare {
 }
 
 /// How long writers wait for a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Wait {
     /// The median over processes of the mean, in nanoseconds.
     pub mean_ns: f64,

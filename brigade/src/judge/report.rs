@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::compare::{Experience, Repeat};
 use super::environment::{Conditions, InheritedFact, Machine};
@@ -28,8 +28,8 @@ use crate::store::results::Skipped;
 pub const SCHEMA_VERSION: &str = "4.4";
 
 /// The report of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Report {
     /// Schema version of this report, `major.minor`.
     pub schema_version: String,
@@ -46,8 +46,8 @@ pub struct Report {
 }
 
 /// A group to run next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct NextRun {
     /// Its name.
     pub group: String,
@@ -58,8 +58,8 @@ pub struct NextRun {
 }
 
 /// A run, without its cases.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct RunSummary {
     /// Its folder's name.
     pub name: String,
@@ -109,8 +109,8 @@ impl RunSummary {
 }
 
 /// How complete a run is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct RunProgress {
     /// Invocations that ended.
     pub ended: usize,
@@ -137,8 +137,8 @@ pub type Part = tables::Part<Row>;
 pub type Block = tables::Block<Row>;
 
 /// A sentence about a ratio.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Answer {
     /// The sentence, with `{}` for the ratio.
     pub text: String,
@@ -154,8 +154,8 @@ pub struct Answer {
 }
 
 /// What an operation of one case costs if it is added to each operation of another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Addition {
     /// The sentence, with `{}` for the time that is added, for its share, and for the other's time.
     pub text: String,
@@ -168,8 +168,8 @@ pub struct Addition {
 }
 
 /// The cases that answer one question.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Group {
     /// The group's name; empty for cases of no group.
     pub name: String,

@@ -6,7 +6,7 @@ use std::iter;
 use std::sync::Arc;
 
 use harness::TaskKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::amounts::MEMORY;
@@ -21,8 +21,8 @@ use crate::manifest::{Manifest, flags_of, program_of, without_flag};
 use crate::store::results::Outcome;
 
 /// The unit of a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Time per operation, in nanoseconds.
@@ -35,8 +35,8 @@ pub enum Quantity {
 }
 
 /// A figure of one case.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Row {
     /// What a reader calls it.
     pub label: String,
@@ -95,8 +95,8 @@ pub struct Row {
 }
 
 /// The case with which a comparison's row compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Other {
     /// What a reader calls it.
     pub label: String,
@@ -114,8 +114,8 @@ impl Other {
 }
 
 /// One process of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Process {
     /// The round, counted from 1.
     pub round: u32,
@@ -128,8 +128,8 @@ pub struct Process {
 }
 
 /// The outcome of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessOutcome {
     /// The process measured, and its figure is used.
@@ -149,8 +149,8 @@ pub enum ProcessOutcome {
 }
 
 /// Percentiles, in nanoseconds per operation; `null` if processes have too few samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Percentiles {
     /// The median.
     pub p50: Option<f64>,
@@ -436,8 +436,8 @@ const RESOLUTION: f64 = 0.01;
 /// The parts of an operation's time, in nanoseconds: elapsed = user + kernel + waiting − overlap.
 /// Elapsed and CPU time are medians over processes. The kernel counts the CPU time of the whole
 /// process, so they cover the same span: all phases of a lap, and the time between laps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Parts {
     /// Wall time from the start of the first lap to the end of the last one.
     pub elapsed_ns: f64,
@@ -464,8 +464,8 @@ pub struct Parts {
 }
 
 /// Reasons for an operation's waiting, in nanoseconds. They add up to it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct WaitingFor {
     /// All CPUs were in an idle state.
     pub idle_ns: f64,
@@ -557,8 +557,8 @@ impl WaitingFor {
 }
 
 /// A part of a task's memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct MemoryPart {
     /// Which part.
     pub name: MemoryItem,

@@ -2,7 +2,7 @@
 //! each measured amount, and interpolated at round ones, so that a sentence is about the same work
 //! however noisy the run was.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::row::{Row, named, row_of, rows_of_lines};
 use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, Interval, difference, ratio};
@@ -15,8 +15,8 @@ const WORK_NS: [f64; 2] = [10_000.0, 100_000.0];
 const MORE_SWITCHES: f64 = 0.5;
 
 /// What one kind of task saves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Savings {
     /// The kind that saves.
     pub kind: String,
@@ -39,8 +39,8 @@ pub struct Savings {
 }
 
 /// A saving with one amount of work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Saving {
     /// The work in an operation, in nanoseconds.
     pub work_ns: f64,
@@ -51,8 +51,8 @@ pub struct Saving {
 }
 
 /// A saving that was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct SavingStep {
     /// The case of the kind that saves.
     pub case: String,
@@ -72,8 +72,8 @@ pub struct SavingStep {
 }
 
 /// A kind saves more in one place because its servers switch less there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct MoreSwitches {
     /// The sentence, with `{}` for each of the two counts.
     pub text: String,

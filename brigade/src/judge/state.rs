@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::lost_time::LostTime;
 pub use super::lost_time::{Cause, Word};
@@ -33,8 +33,8 @@ const FEWEST_READINGS: usize = 20;
 const FEWEST_ON_CPU: usize = 5;
 
 /// The state of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct State {
     /// The verdict.
     pub word: Word,
@@ -57,8 +57,8 @@ pub struct State {
 }
 
 /// How fast a machine was compared with earlier quiet runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Pace {
     /// The time of the reference work divided by its median in those runs.
     pub ratio: f64,

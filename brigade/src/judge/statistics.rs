@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The smallest sample with a 95 % interval: the range of five values covers the median with
 /// 93.75 %, and is accepted.
@@ -29,8 +29,8 @@ pub const DEPENDENT: f64 = 3.0;
 pub const INDEPENDENT: f64 = 1.0;
 
 /// A closed interval, in the unit of what it estimates.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
@@ -39,8 +39,8 @@ pub struct Interval {
 }
 
 /// An estimate from a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct Estimate {
     /// The figure, in the sample's unit.
     pub value: f64,
