@@ -281,29 +281,48 @@ fn programs_depend_on_no_other_program() {
     }
 }
 
-/// The files with tests of processes: those in `tests` of a member, and the library of the tests.
-fn tests_of_processes() -> Vec<(String, String)> {
-    fn visit(folder: &Path, found: &mut Vec<(String, String)>) {
-        for entry in fs::read_dir(folder).expect("read a folder") {
-            let path = entry.expect("read a folder").path();
-            if path.is_dir() {
-                visit(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).expect("read a test");
-                found.push((path.display().to_string(), text));
-            }
+/// The files of Rust below a folder, with their texts.
+fn rust_below(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("read a folder") {
+        let path = entry.expect("read a folder").path();
+        if path.is_dir() {
+            rust_below(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("read a file");
+            found.push((path.display().to_string(), text));
         }
     }
+}
+
+/// The files with tests of processes: those in `tests` of a member, and the library of the tests.
+fn tests_of_processes() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for member in members() {
         for folder in [root().join(&member).join("tests"), root().join(&member).join("benches")] {
             if folder.is_dir() {
-                visit(&folder, &mut found);
+                rust_below(&folder, &mut found);
             }
         }
     }
-    visit(&root().join("crates/contract/src"), &mut found);
+    rust_below(&root().join("crates/contract/src"), &mut found);
     found
+}
+
+/// A library without unit tests is not compiled for them.
+#[test]
+fn no_unit_test_of_a_library_is_left_out() {
+    let is_untested = |member: &String| {
+        let manifest = manifest(&format!("{member}/Cargo.toml"));
+        manifest.get("lib").and_then(|lib| lib.get("test")?.as_bool()) == Some(false)
+    };
+    let untested: Vec<String> = members().into_iter().filter(is_untested).collect();
+    assert!(!untested.is_empty());
+    for member in untested {
+        let mut files = Vec::new();
+        rust_below(&root().join(&member).join("src"), &mut files);
+        let test = files.iter().find(|(_, text)| text.contains("#[test]")).map(|(file, _)| file);
+        assert_eq!(test, None, "{member}/Cargo.toml: remove `test = false` from [lib]");
+    }
 }
 
 #[test]

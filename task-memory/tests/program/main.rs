@@ -1,5 +1,7 @@
 //! Tests the program from outside: flags in, record out.
 
+mod needs;
+
 use contract::{Measurement, Program, fits_here};
 use harness::limits::Kind;
 use harness::record::LedgerPoint;
