@@ -94,15 +94,11 @@ fn work_for_every_message_appears_in_its_cpu_time() {
 }
 
 /// Cases for comparisons, in which a hop takes at most ten times as long as the work.
-const CASES: [&str; 10] = [
+const CASES: [&str; 6] = [
     "thread-brigade --placement same-cpu --tasks 20",
-    "thread-brigade --channel futex --placement same-cpu --tasks 20",
     "async-brigade",
-    "async-brigade --runtime tokio-current-thread",
-    "async-mem-brigade",
     "async-mem-brigade --runtime async-executor",
     "coroutine-brigade",
-    "one-thread-brigade",
     "event-loop-brigade --loop epoll-edge",
     "thread-switch --via futex --placement same-cpu",
 ];
@@ -122,17 +118,18 @@ fn compared(units: u32, seconds: u32) -> [usize; 3] {
     ["faster", "same", "slower"].map(count)
 }
 
-/// The same flags twice, and work that takes a fifth longer: nine of ten cases are resolved.
+/// The same flags twice, and work that takes a fifth longer: five of six cases are resolved, in ten
+/// seconds each.
 #[test]
 #[ignore = "part of the proof"]
 fn a_comparison_finds_known_differences_and_no_others() {
     shown("the same flags compared", || {
-        let [faster, same, slower] = compared(1000, 60);
+        let [faster, same, slower] = compared(1000, 36);
         Outcome::new(faster + slower == 0, format!("{faster} faster, {same} same, {slower} slower"))
     });
     shown("a fifth more work compared", || {
-        let [faster, same, slower] = compared(1200, 100);
+        let [faster, same, slower] = compared(1200, 60);
         let figures = format!("{faster} faster, {same} same, {slower} slower");
-        Outcome::new(slower >= 9, figures).or_unclear_if(faster + same <= 1)
+        Outcome::new(slower >= 5, figures).or_unclear_if(faster + same <= 1)
     });
 }
