@@ -124,7 +124,9 @@ fn setting(setting: &Setting) -> [Block; 2] {
     let commands =
         [("change", change.as_ref()), (measure, Some(test)), ("restore", restore.as_ref())];
     for (what, command) in commands {
-        text.extend(command.map(|command| format!("  {what}: {command}\n")));
+        if let Some(command) = command {
+            text += &format!("  {what}: {command}\n");
+        }
     }
     [Block::Heading(2, heading), Block::Code(text)]
 }

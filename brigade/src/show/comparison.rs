@@ -72,7 +72,9 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         page.push(Block::Paragraph(legend(comparison)));
     }
     let notes = [lines(&others), notes(comparison)].concat();
-    page.extend((!notes.is_empty()).then_some(Block::Items(notes)));
+    if !notes.is_empty() {
+        page.push(Block::Items(notes));
+    }
     page
 }
 
@@ -85,13 +87,13 @@ fn boots() -> String {
     )
 }
 
-/// That a comparison was interrupted.
+/// Says that a comparison was interrupted.
 pub fn interrupted(rounds: u32) -> String {
     let plural = if rounds == 1 { "" } else { "s" };
     format!("interrupted after {rounds} round{plural}")
 }
 
-/// That no case was compared, and why the first was not.
+/// Says that no case was compared, and why the first was not.
 pub fn nothing_compared(comparison: &Comparison) -> String {
     let first = comparison.not_compared.first();
     let why = first.map_or(String::new(), |missing| format!(": {}", not_compared(missing)));
@@ -336,7 +338,7 @@ fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
     SIDES.into_iter().zip(&comparison.sides).filter_map(of_side).collect()
 }
 
-/// One row per case: changed cases, then unresolved ones, each by size of the ratio.
+/// A row for each case: changed cases, then unresolved ones, each by size of the ratio.
 fn table(comparison: &Comparison) -> Table {
     let mut table = Table::new([
         left("case"),
@@ -381,10 +383,14 @@ fn records(side: &Side) -> String {
 fn side(label: &str, described: &Side, shows_own_state: bool) -> String {
     let Side { revision, wrap, args, states, .. } = described;
     let mut parts = vec![records(described)];
-    parts.extend(revision.as_ref().map(|revision| format!("commit {revision}")));
+    if let Some(revision) = revision {
+        parts.push(format!("commit {revision}"));
+    }
     for (flag, words) in [("--wrap", wrap), ("--args", args)] {
-        let command = quoted(words.iter().map(String::as_str));
-        parts.extend((!words.is_empty()).then(|| quoted([flag, &*command])));
+        if !words.is_empty() {
+            let command = quoted(words.iter().map(String::as_str));
+            parts.push(quoted([flag, &*command]));
+        }
     }
     parts.extend(state_of(states).filter(|_| shows_own_state));
     format!("{label}: {}", parts.join(", "))
@@ -425,7 +431,7 @@ fn legend(comparison: &Comparison) -> String {
     )
 }
 
-/// One sentence per note.
+/// The notes, each a sentence.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let missing = comparison.not_compared.iter();
     let missing = missing.map(|missing| format!("not compared: {}", not_compared(missing)));

@@ -60,7 +60,7 @@ fn saves(savings: &Savings) -> Option<String> {
     let place = place.as_ref().map_or(String::new(), |place| format!("{place}, "));
     let without = savings.without_work().filter(|step| is_known(&step.saving));
     let mut text = if let Some(SavingStep { saving, over_ns, .. }) = without {
-        let unit = Unit::of(*over_ns, Quantity::Nanoseconds);
+        let unit = Unit::fitting(*over_ns, Quantity::Nanoseconds);
         let show = |ns: f64| with_minus(&unit.show_roughly(ns));
         format!(
             "{place}without work in a {operation}, {kind} save {} of {of} ({} of \

@@ -133,7 +133,7 @@ pub fn capital(text: &str) -> String {
 /// are printed.
 pub fn pinned(pinning: &Pinning) -> String {
     let Pinning { one_cpu_ns, any_cpu_ns, difference, waking_ns, interrupt_ns, .. } = pinning;
-    let unit = Unit::of(*any_cpu_ns, Quantity::Nanoseconds);
+    let unit = Unit::fitting(*any_cpu_ns, Quantity::Nanoseconds);
     // In whole steps of the last decimal.
     let decimals: usize = match unit.amount(*any_cpu_ns) {
         99.5.. => 0,
@@ -213,7 +213,7 @@ fn has_cpu(loads: &Loads) -> bool {
 
 /// A time and the CPU time, in one unit: `95.0/181 ns`.
 fn with_cpu(time_ns: f64, cpu_ns: Option<f64>) -> String {
-    let unit = Unit::of(time_ns, Quantity::Nanoseconds);
+    let unit = Unit::fitting(time_ns, Quantity::Nanoseconds);
     let cpu = cpu_ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
     format!("{}/{cpu}{NO_BREAK_SPACE}{}", unit.show(time_ns), unit.symbol)
 }

@@ -210,7 +210,8 @@ pub fn item(text: &str) -> String {
     filled(text, "- ", "  ")
 }
 
-/// The same with `first` before the first line and `others` before the rest.
+/// `text`, escaped and wrapped to a terminal's width, with `first` before the first line and `others`
+/// before the rest.
 pub fn filled(text: &str, first: &str, others: &str) -> String {
     let options = Options::new(COLUMNS)
         .initial_indent(first)

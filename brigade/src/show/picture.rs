@@ -7,8 +7,8 @@ use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::svg::{
-    END, FACTORS, MEDIAN, RANGE, START, class_of, cut, disc, explained, file, group, line, mark,
-    placed, text,
+    END, FACTORS, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained, file, group, line,
+    mark, placed, text,
 };
 use super::verdict::verdict;
 use crate::judge::report::{Part, Report};
@@ -17,8 +17,9 @@ use crate::judge::row::{Quantity, Row};
 /// The title without a finding, and of the page of a whole run.
 pub const TITLE: &str = "What concurrency costs";
 
-/// Width and height, the margin on all sides, and the space between the two columns, in pixels.
-const SIZE: [f64; 2] = [800.0, 600.0];
+/// The picture's size.
+const SIZE: Size = Size { width: 800.0, height: 600.0 };
+/// The margin on all sides, and the space between the two columns, in pixels.
 const MARGIN: f64 = 28.0;
 const BETWEEN: f64 = 40.0;
 /// Where the columns begin and end.
@@ -41,22 +42,25 @@ pub fn picture(report: &Report) -> Option<String> {
     // The first part fills a column, the others share one.
     let (left, right) = parts.split_at_checked(1)?;
     let height = height_of_rows(left).min(height_of_rows(right)).min(ROW);
-    let width = (SIZE[0] - 2.0 * MARGIN - BETWEEN) / 2.0;
-    let columns = [(left, MARGIN), (right, MARGIN + width + BETWEEN)];
-    let columns = columns
-        .map(|(parts, x)| placed(&column(parts, height, width), [x, TOP], [width, BOTTOM - TOP]));
+    let width = (SIZE.width - 2.0 * MARGIN - BETWEEN) / 2.0;
+    let column_at = |parts: &[Part], x: f64| {
+        placed(&column(parts, height, width), x, TOP, Size { width, height: BOTTOM - TOP })
+    };
     // A disturbed run has found nothing.
     let finding = finding(&parts).filter(|_| report.run.state.is_fit);
     let title = finding.unwrap_or_else(|| TITLE.to_owned());
     let machine = format!("{}, {}", machine_and_day(&report.run), verdict(&report.run).word);
     let legend = format!("{}, logarithmic · {FACTORS}", explained(&[MEDIAN, RANGE]));
-    let words =
-        [(48.0, "title", title.as_str()), (74.0, "", &machine), (SIZE[1] - 14.0, "axis", &legend)];
-    let words = words.map(|(y, class, words)| {
-        text(MARGIN / SIZE[0], y, START, class, &cut(words, SIZE[0] - 2.0 * MARGIN)) + "\n"
-    });
-    let body: String = words.into_iter().chain(columns).collect();
-    Some(file([&title, &legend], SIZE, &group("", "poster", &body)))
+    let line_at = |y: f64, class: &str, words: &str| {
+        let words = cut(words, SIZE.width - 2.0 * MARGIN);
+        text(MARGIN / SIZE.width, y, START, class, &words) + "\n"
+    };
+    let mut body = line_at(48.0, "title", &title);
+    body += &line_at(74.0, "", &machine);
+    body += &line_at(SIZE.height - 14.0, "axis", &legend);
+    body += &column_at(left, MARGIN);
+    body += &column_at(right, MARGIN + width + BETWEEN);
+    Some(file(&title, &legend, SIZE, &group("", "poster", &body)))
 }
 
 fn rows(part: &Part) -> impl Iterator<Item = &Row> {
@@ -73,11 +77,12 @@ fn height_of_rows(parts: &[Part]) -> f64 {
 
 /// Parts below one another, with rows of this height.
 fn column(parts: &[Part], height: f64, width: f64) -> String {
-    let (mut body, mut y) = (String::new(), 0.0);
+    let mut body = String::new();
+    let mut y = 0.0;
     for part in parts {
         let ends = rows(part).filter_map(|row| row.range);
         let ends = ends.flat_map(|span| [span.low, span.high]);
-        let Some(scale) = Scale::of(Quantity::Nanoseconds, ends) else { continue };
+        let Some(scale) = Scale::new(Quantity::Nanoseconds, ends) else { continue };
         body += &text(0.0, y + 18.0, START, "head", &part.heading);
         body += &text(1.0, y + 18.0, END, "axis", &part.of);
         y += HEADING - 12.0;
@@ -89,7 +94,7 @@ fn column(parts: &[Part], height: f64, width: f64) -> String {
             let mut rows: Vec<&Row> = block.rows.iter().collect();
             rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
             for row in rows {
-                body += &line_of(row, row.case == block.reference, &scale, y, height);
+                body += &row_elements(row, row.case == block.reference, &scale, y, height);
                 y += height;
             }
         }
@@ -99,13 +104,14 @@ fn column(parts: &[Part], height: f64, width: f64) -> String {
 }
 
 /// A row: label, figure and factor, and below them its place on the axis.
-fn line_of(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
+fn row_elements(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f64) -> String {
     let times = match row.factor {
         _ if is_reference => "1".to_owned(),
         Some(ratio) => format!("{}×", factor(ratio.value)),
         None => String::new(),
     };
-    let (baseline, middle) = (y + 12.0, y + height.min(34.0) - 5.0);
+    let baseline = y + 12.0;
+    let middle = y + height.min(34.0) - 5.0;
     let mut elements = text(0.0, baseline, START, "name", &cut(&row.label, 190.0))
         + &text(FIGURES, baseline, END, "", &figure(row))
         + &text(1.0, baseline, END, "figure", &times)
@@ -149,7 +155,8 @@ mod tests {
         assert!(svg.contains(&format!("<title>{title}</title>")), "{svg}");
         assert!(svg.contains(", QUIET</text>"), "{svg}");
         let mut busy = report.clone();
-        (busy.run.state.word, busy.run.state.is_fit) = (Word::Busy, false);
+        busy.run.state.word = Word::Busy;
+        busy.run.state.is_fit = false;
         let svg = picture(&busy).unwrap();
         assert!(svg.contains(", BUSY</text>"), "{svg}");
         assert!(svg.contains(&format!("<title>{TITLE}</title>")), "{svg}");

@@ -176,7 +176,7 @@ fn scale_of(rows: &[&Row]) -> Option<Scale> {
         let own = row.figure.map(|_| range_of(row)).into_iter().flatten();
         row.values().into_iter().chain(own)
     });
-    Scale::of(rows.first()?.unit, values)
+    Scale::new(rows.first()?.unit, values)
 }
 
 /// What one operation of these rows is, if it is the same.
@@ -199,7 +199,7 @@ fn quantity_of(unit: Quantity) -> &'static str {
 
 /// The units of the ticks on an axis, such as `ns to ms`.
 fn units(scale: &Scale, unit: Quantity) -> String {
-    let symbol = |tick: &f64| match Unit::of(*tick, unit).symbol {
+    let symbol = |tick: &f64| match Unit::fitting(*tick, unit).symbol {
         "" => "×",
         symbol => symbol,
     };
@@ -339,7 +339,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) ->
                 _ => shown(*size, row.unit),
             };
             let words = format!("{}: {name}: {amount}, {}", row.case, percent(size / total));
-            elements += &rectangle([from, to], below, LANE, &format!("part {class}"), &words);
+            elements += &rectangle(from..to, below, LANE, &format!("part {class}"), &words);
             from = to;
         }
         let end = 1.0 / longest;
@@ -434,7 +434,7 @@ fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) 
     let points = || lines.iter().flatten();
     let unit = points().next()?.1.unit;
     let is_ratio = unit == Quantity::Ratio;
-    let numbers = Scale::of(Quantity::Ratio, points().map(|(number, _)| *number))?;
+    let numbers = Scale::new(Quantity::Ratio, points().map(|(number, _)| *number))?;
     let ends = |row: &Row| {
         let interval = row.figure.and_then(|figure| figure.interval);
         let ends = if is_ratio { interval } else { row.range };
@@ -444,7 +444,7 @@ fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) 
         let figure = row.figure.map(|figure| figure.value);
         figure.into_iter().chain(ends(row).into_iter().flatten())
     });
-    let times = Scale::of(unit, all)?;
+    let times = Scale::new(unit, all)?;
     // A logarithmic axis has no 0: what has none of the number is left of the axis.
     let first = if points().any(|(number, _)| *number == 0.0) { 0.26 } else { 0.13 };
     let across = |number: f64| match number {

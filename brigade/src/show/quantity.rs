@@ -18,7 +18,7 @@ pub struct Unit {
 impl Unit {
     /// The unit in which a value, of either sign, has at most three digits before the decimal point
     /// (bytes: is below 1024), or else the largest.
-    pub fn of(value: f64, quantity: Quantity) -> Self {
+    pub fn fitting(value: f64, quantity: Quantity) -> Self {
         let (step, symbols): (f64, &[_]) = match quantity {
             Quantity::Nanoseconds => (1000.0, &["ns", "µs", "ms", "s"]),
             Quantity::Bytes => (1024.0, &["B", "KiB", "MiB", "GiB"]),
@@ -48,7 +48,7 @@ impl Unit {
 
 /// A value with its unit, such as `1.79 µs` or `9.72 KiB`.
 pub fn shown(value: f64, quantity: Quantity) -> String {
-    match Unit::of(value, quantity) {
+    match Unit::fitting(value, quantity) {
         Unit { symbol: "", .. } => factor(value),
         unit => format!("{}{NO_BREAK_SPACE}{}", unit.show(value), unit.symbol),
     }
@@ -80,9 +80,9 @@ pub fn brief(value: f64) -> String {
 
 /// An estimate with its interval in the same unit, such as `1.79 µs [1.77, 1.81]`.
 pub fn estimate(estimate: &Estimate, quantity: Quantity) -> String {
-    let unit = Unit::of(estimate.value, quantity);
+    let unit = Unit::fitting(estimate.value, quantity);
     match quantity {
-        Quantity::Ratio => with_ends(&times(estimate.value), estimate, beside_one),
+        Quantity::Ratio => with_ends(&times(estimate.value), estimate, precise_factor),
         _ => with_ends(&shown(estimate.value, quantity), estimate, |end| unit.show(end)),
     }
 }
@@ -157,7 +157,7 @@ pub fn factor(ratio: f64) -> String {
 }
 
 /// A ratio with enough digits to see whether it is 1, such as `0.997`.
-fn beside_one(ratio: f64) -> String {
+fn precise_factor(ratio: f64) -> String {
     match factor(ratio) {
         one if one == "1.00" && (ratio - 1.0).abs() >= 5e-4 => format!("{ratio:.3}"),
         other => other,
@@ -182,7 +182,7 @@ pub fn factor_in_group(row: &Row) -> Option<String> {
 
 /// A ratio in a sentence, such as `2.5 times` or `the same`.
 pub fn times(ratio: f64) -> String {
-    match beside_one(ratio).as_str() {
+    match precise_factor(ratio).as_str() {
         "1.00" => "the same".to_owned(),
         digits => format!("{digits} times"),
     }
@@ -191,8 +191,8 @@ pub fn times(ratio: f64) -> String {
 /// A range in one unit, such as `5.25–6.06 ns`, or in two if it spans several powers of ten, such as
 /// `5.3ns–1.2µs`.
 pub fn range(ends: Interval, quantity: Quantity) -> String {
-    let unit = Unit::of(ends.high, quantity);
-    if ends.low.abs() < 0.1 * unit.size && Unit::of(ends.low, quantity) != unit {
+    let unit = Unit::fitting(ends.high, quantity);
+    if ends.low.abs() < 0.1 * unit.size && Unit::fitting(ends.low, quantity) != unit {
         let ends = [ends.low, ends.high].map(|end| brief_ticks(end, quantity));
         return ends.join("–").replace(NO_BREAK_SPACE, "");
     }
@@ -201,7 +201,7 @@ pub fn range(ends: Interval, quantity: Quantity) -> String {
 
 /// The end of an axis with two significant digits, such as `20 µs`.
 pub fn brief_ticks(value: f64, quantity: Quantity) -> String {
-    let Unit { symbol, size } = Unit::of(value, quantity);
+    let Unit { symbol, size } = Unit::fitting(value, quantity);
     let shown = value / size;
     let digits = if shown < 9.95 { format!("{shown:.1}") } else { format!("{shown:.0}") };
     let digits = digits.strip_suffix(".0").unwrap_or(&digits);
@@ -216,7 +216,8 @@ pub fn figure(row: &Row) -> String {
 /// How many processes are behind a row's figure, such as `1 of 12`, if others ended, too, and are
 /// not used.
 pub fn used_of_ended(row: &Row) -> Option<String> {
-    let (used, ended) = (row.count(ProcessOutcome::Used), row.ended());
+    let used = row.count(ProcessOutcome::Used);
+    let ended = row.ended();
     (used < ended).then(|| format!("{used} of {ended}"))
 }
 

@@ -192,7 +192,8 @@ fn times(group: &Group, names: Option<&Names>) -> Table {
         let name = names.map(|names| if is_first { names.name(row) } else { String::new() });
         let operation =
             if row.measurement == "iteration" { &row.operation } else { &row.measurement };
-        let unit = Unit::of(row.figure.map_or(0.0, |figure| figure.value), Quantity::Nanoseconds);
+        let unit =
+            Unit::fitting(row.figure.map_or(0.0, |figure| figure.value), Quantity::Nanoseconds);
         let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
         let Percentiles { p50, p90, p99, p999 } = row.percentiles;
         let mut cells = vec![case];
@@ -347,7 +348,7 @@ fn parts(group: &Group, names: Option<&Names>) -> Table {
     let mut table = Table::new(first.chain(figures.map(right)));
     for row in group.cases().filter(|_| !group.tails) {
         let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
-        let unit = Unit::of(parts.elapsed_ns, Quantity::Nanoseconds);
+        let unit = Unit::fitting(parts.elapsed_ns, Quantity::Nanoseconds);
         let time = |ns: f64| unit.show(ns);
         // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.
         let ticked = |ns: f64| match unit.show_roughly(ns) {

@@ -1,6 +1,7 @@
 //! A logarithmic axis.
 
 use crate::judge::row::Quantity;
+use crate::judge::statistics::Interval;
 
 /// The margin of a narrow axis, as a share of its span.
 const MARGIN: f64 = 0.06;
@@ -33,8 +34,8 @@ pub struct Scale {
 impl Scale {
     /// The axis that shows the positive ones of these values; `None` if there
     /// are none.
-    pub fn of(unit: Quantity, values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let (low, high) = extremes(values)?;
+    pub fn new(unit: Quantity, values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let Interval { low, high } = extremes(values)?;
         let span = high - low;
         let is_of_bytes = unit == Quantity::Bytes;
         if span >= WIDE || is_of_bytes {
@@ -48,13 +49,14 @@ impl Scale {
             return Some(Self { low, high, ticks: ticks.collect() });
         }
         let pad = (MARGIN * span).max((LEAST - span) / 2.0);
-        let (low, high) = (low - pad, high + pad);
+        let low = low - pad;
+        let high = high + pad;
         Some(Self { low, high, ticks: round_values(10_f64.powf(low), 10_f64.powf(high)) })
     }
 
     /// The shortest axis that shows the positive ones of these values, without ticks.
     pub fn tight(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let (low, high) = extremes(values)?;
+        let Interval { low, high } = extremes(values)?;
         let pad = ((LEAST_TIGHT - (high - low)) / 2.0).max(0.0);
         Some(Self { low: low - pad, high: high + pad, ticks: Vec::new() })
     }
@@ -76,11 +78,11 @@ impl Scale {
 }
 
 /// The logarithms of the smallest and the largest positive value.
-fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+fn extremes(values: impl IntoIterator<Item = f64>) -> Option<Interval> {
     let logs = values.into_iter().filter(|value| *value > 0.0).map(f64::log10);
     let logs = logs.map(|log| log.clamp(-FARTHEST, FARTHEST));
-    let ends = logs.map(|log| (log, log));
-    ends.reduce(|(low, high), (one, _)| (low.min(one), high.max(one)))
+    let ends = logs.map(|log| Interval { low: log, high: log });
+    ends.reduce(|ends, one| Interval { low: ends.low.min(one.low), high: ends.high.max(one.high) })
 }
 
 /// Round values between these: 1, 2 and 5 times powers of ten, or equal steps
@@ -111,16 +113,16 @@ mod tests {
 
     #[test]
     fn positions_are_logarithmic() {
-        let scale = Scale::of(Quantity::Nanoseconds, [1.0, 100.0]).unwrap();
+        let scale = Scale::new(Quantity::Nanoseconds, [1.0, 100.0]).unwrap();
         let places = [0.0, 0.5, 1.0, 10.0, 100.0, 1e9].map(|at| scale.share(at));
         assert_eq!(places, [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]);
-        assert_eq!(Scale::of(Quantity::Nanoseconds, [0.0, -1.0, f64::NAN]), None);
+        assert_eq!(Scale::new(Quantity::Nanoseconds, [0.0, -1.0, f64::NAN]), None);
     }
 
     #[test]
     fn figures_that_hardly_differ_lie_close_together_between_round_ticks() {
         for values in [[33.2, 33.2], [33.0, 33.4]] {
-            let scale = Scale::of(Quantity::Nanoseconds, values).unwrap();
+            let scale = Scale::new(Quantity::Nanoseconds, values).unwrap();
             let [one, other] = values.map(|value| scale.share(value));
             assert!((other - one).abs() < 0.05 && (one + other - 1.0).abs() < 1e-9, "{scale:?}");
             assert!(scale.ticks().len() > 1, "{scale:?}");
@@ -132,11 +134,11 @@ mod tests {
     fn figures_of_any_size_have_an_axis() {
         let smallest = f64::from_bits(1);
         for ends in [[smallest, f64::MAX], [smallest; 2], [f64::MAX; 2], [f64::INFINITY; 2]] {
-            let scale = Scale::of(Quantity::Nanoseconds, ends).unwrap();
+            let scale = Scale::new(Quantity::Nanoseconds, ends).unwrap();
             assert!(scale.ticks().len() <= MOST_TICKS + 1);
             assert!(scale.ticks().iter().all(|tick| scale.share(*tick).is_finite()));
         }
-        let sizes = Scale::of(Quantity::Bytes, [1300.0, 34_000.0]).unwrap();
+        let sizes = Scale::new(Quantity::Bytes, [1300.0, 34_000.0]).unwrap();
         assert_eq!(sizes.ticks(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(|kib| kib * 1024.0));
     }
 }

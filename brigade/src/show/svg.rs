@@ -1,6 +1,8 @@
 //! Elements of SVG, and the colours of kinds of tasks. Horizontal positions are shares of the
 //! width, vertical ones pixels, so that a picture fills its space and its text keeps one size.
 
+use std::ops::Range;
+
 use harness::{TaskKind, terminal};
 
 use super::page::{NO_BREAK_SPACE, joined, pasteable};
@@ -132,7 +134,9 @@ impl Picture {
 
     /// The picture as a file with its legend: so narrow that a small screen does not scale it.
     pub fn file(&self) -> String {
-        let (mut body, mut height, width) = (self.body.clone(), self.height + 8.0, 400.0);
+        const WIDTH: f64 = 400.0;
+        let mut body = self.body.clone();
+        let mut height = self.height + 8.0;
         let signs = explained(&self.signs);
         if !signs.is_empty() {
             height += 16.0;
@@ -140,25 +144,34 @@ impl Picture {
         }
         for (class, words) in &self.legend {
             height += 16.0;
-            let words = text(0.0, height, START, "label", &cut(words, width));
+            let words = text(0.0, height, START, "label", &cut(words, WIDTH));
             body += &group("", class, &words);
         }
-        let body = placed(&body, [4.0; 2], [width - 8.0, height + 4.0]);
+        let inner = Size { width: WIDTH - 8.0, height: height + 4.0 };
+        let body = placed(&body, 4.0, 4.0, inner);
         let description = joined([&signs, &self.description]);
-        file([&self.title_with_unit(), &description], [width, height + 12.0], &body)
+        let size = Size { width: WIDTH, height: height + 12.0 };
+        file(&self.title_with_unit(), &description, size, &body)
     }
 }
 
-/// Elements within another picture, at this place and of this size in pixels.
-pub fn placed(body: &str, [x, y]: [f64; 2], [width, height]: [f64; 2]) -> String {
-    let [x, y, width, height] = [x, y, width, height].map(number);
+/// A picture's size in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    pub width: f64,
+    pub height: f64,
+}
+
+/// Elements within another picture, at this place in pixels and of this size.
+pub fn placed(body: &str, x: f64, y: f64, size: Size) -> String {
+    let [x, y, width, height] = [x, y, size.width, size.height].map(number);
     format!("<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{body}</svg>\n")
 }
 
-/// A file of this size in pixels with these elements.
-pub fn file([title, description]: [&str; 2], [width, height]: [f64; 2], body: &str) -> String {
-    let ([title, description], [width, height]) =
-        ([title, description].map(escape), [width, height].map(number));
+/// A file of this size with these elements.
+pub fn file(title: &str, description: &str, size: Size, body: &str) -> String {
+    let [title, description] = [title, description].map(escape);
+    let [width, height] = [size.width, size.height].map(number);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" class=\"plot\" role=\"img\" aria-label=\"{title}\">\n\
@@ -192,7 +205,9 @@ fn across(share: f64) -> String {
 }
 
 pub fn text(share: f64, y: f64, anchor: &str, class: &str, text: &str) -> String {
-    let (x, y, text) = (across(share), number(y), escape(text));
+    let x = across(share);
+    let y = number(y);
+    let text = escape(text);
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>")
 }
 
@@ -203,9 +218,9 @@ pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
 }
 
 /// A rectangle between two shares of the width, from `y` down.
-pub fn rectangle([from, to]: [f64; 2], y: f64, height: f64, class: &str, title: &str) -> String {
-    let ([x, width], [y, height]) =
-        ([from, (to - from).max(0.0)].map(across), [y, height].map(number));
+pub fn rectangle(span: Range<f64>, y: f64, height: f64, class: &str, title: &str) -> String {
+    let [x, width] = [span.start, (span.end - span.start).max(0.0)].map(across);
+    let [y, height] = [y, height].map(number);
     let title = titled(title);
     format!(
         "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{title}</rect>"
@@ -214,7 +229,8 @@ pub fn rectangle([from, to]: [f64; 2], y: f64, height: f64, class: &str, title: 
 
 /// A disc.
 pub fn disc(at: (f64, f64), radius: f64, class: &str, title: &str) -> String {
-    let (x, y, radius) = (across(at.0), number(at.1), number(radius));
+    let x = across(at.0);
+    let [y, radius] = [at.1, radius].map(number);
     let title = titled(title);
     format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\">{title}</circle>")
 }
@@ -265,8 +281,9 @@ mod tests {
             body: text(0.5, f64::INFINITY, END, "n", hostile)
                 + &group(hostile, "k", &disc((0.1, 2.0), 3.0, "k", hostile)),
         };
-        let placed = placed(&picture.body, [1.0; 2], [f64::NAN, 2.0]);
-        for svg in [picture.figure(), file([hostile, hostile], [9.0; 2], &placed)] {
+        let placed = placed(&picture.body, 1.0, 1.0, Size { width: f64::NAN, height: 2.0 });
+        let size = Size { width: 9.0, height: 9.0 };
+        for svg in [picture.figure(), file(hostile, hostile, size, &placed)] {
             assert!(!svg.contains("<script") && !svg.contains(['\u{1b}', '\u{202e}']), "{svg}");
             assert!(svg.matches("&lt;script&gt;").count() >= 5, "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

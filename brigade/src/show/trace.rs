@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::page::{Block, Table, left, right, unbroken};
 use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
-use super::svg::{END, MIDDLE, START, cut, file, line, placed, rectangle, text};
+use super::svg::{END, MIDDLE, START, Size, cut, file, line, placed, rectangle, text};
 use crate::judge::row::Quantity;
 use crate::judge::trace::{Blame, Cause, Hop, Part, Piece, Quantiles, Turn, turns_within};
 
@@ -182,7 +182,7 @@ pub fn picture(case: &str, blame: &Blame) -> String {
             None => "part p-asleep".to_owned(),
         };
         let title = format!("{}, {}", words[0], duration((to - from) as f64));
-        body += &rectangle(ends, y + LABEL, LANE, &class, &title);
+        body += &rectangle(ends[0]..ends[1], y + LABEL, LANE, &class, &title);
         let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
         if pixels >= 24.0 {
             let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
@@ -234,9 +234,11 @@ pub fn picture(case: &str, blame: &Blame) -> String {
                        is a gap in which neither sender nor receiver had a CPU.";
     let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
     let height = y + STEP + AXIS;
-    let body = placed(&(body + &labels), [0.03 * WIDTH, 60.0], [0.94 * WIDTH, height]);
+    let inner = Size { width: 0.94 * WIDTH, height };
+    let body = placed(&(body + &labels), 0.03 * WIDTH, 60.0, inner);
     let around = text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
-    file([&title, description], [WIDTH, height + 72.0], &(around + &body))
+    let size = Size { width: WIDTH, height: height + 72.0 };
+    file(&title, description, size, &(around + &body))
 }
 
 /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
