@@ -2,6 +2,7 @@
 //! Perfetto and chrome://tracing open.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use harness::trace::Stop;
 use serde_json::{Value, json};
@@ -17,22 +18,79 @@ use crate::judge::trace::{Blame, Cause, Hop, Part, Piece, Quantiles, Turn, turns
 const MOST_HOPS: usize = 8;
 /// How many of the worst hops are listed.
 const WORST: usize = 5;
-/// The width of a picture in pixels.
+/// The width of a picture, and of its lanes, in pixels.
 const WIDTH: f64 = 720.0;
+const INNER_WIDTH: f64 = 0.94 * WIDTH;
+/// The height of a cell, of the label above it, from one lane to the next, and of the axis, in pixels.
+const LANE: f64 = 26.0;
+const LABEL: f64 = 16.0;
+const STEP: f64 = 48.0;
+const AXIS: f64 = 24.0;
+/// The narrowest cell with a label, in pixels.
+const NARROWEST_LABEL: f64 = 24.0;
 
-/// A part's name, and its label in a picture.
-fn words(part: Part) -> [&'static str; 2] {
+/// The words for a part of a hop.
+struct PartWords {
+    /// Its name in the table.
+    name: &'static str,
+    /// Its label in a picture; empty if a colour shows it.
+    label: &'static str,
+    /// The end of a sentence about a hop.
+    clause: &'static str,
+}
+
+impl PartWords {
+    const fn new(name: &'static str, label: &'static str, clause: &'static str) -> Self {
+        Self { name, label, clause }
+    }
+}
+
+fn words(part: Part) -> PartWords {
     match part {
-        Part::Sending => ["sender's call, until it leaves the CPU", ""],
-        Part::SendingToIdle => ["sender's call, the receiver's CPU asleep", ""],
-        Part::Switching => ["gap: the CPU switches threads", "switch"],
-        Part::Asleep => ["gap: CPU asleep and waking", "asleep"],
-        Part::Queued => ["gap: queued behind another task", "queued"],
-        Part::Preempted => ["gap: preempted", "preempted"],
-        Part::Waiting => ["gap: sender waits in its call", "waits"],
-        Part::Unknown => ["gap: cause unknown", "?"],
-        Part::Receiving => ["receiver on CPU, until its call returns", ""],
-        Part::Running => ["one thread on CPU, without a switch", ""],
+        Part::Sending => PartWords::new(
+            "sender's call, until it leaves the CPU",
+            "",
+            "is the sender's call, until it leaves the CPU",
+        ),
+        Part::SendingToIdle => PartWords::new(
+            "sender's call, the receiver's CPU asleep",
+            "",
+            "is the sender's call while the receiver's CPU sleeps",
+        ),
+        Part::Switching => PartWords::new(
+            "gap: the CPU switches threads",
+            "switch",
+            "is the CPU's switch from one thread to the next",
+        ),
+        Part::Asleep => PartWords::new(
+            "gap: CPU asleep and waking",
+            "asleep",
+            "is waiting for a sleeping CPU to wake up",
+        ),
+        Part::Queued => PartWords::new(
+            "gap: queued behind another task",
+            "queued",
+            "is waiting behind another task",
+        ),
+        Part::Preempted => {
+            PartWords::new("gap: preempted", "preempted", "is waiting after a preemption")
+        }
+        Part::Waiting => PartWords::new(
+            "gap: sender waits in its call",
+            "waits",
+            "is the sender's waiting in its call",
+        ),
+        Part::Unknown => PartWords::new("gap: cause unknown", "?", "has an unknown cause"),
+        Part::Receiving => PartWords::new(
+            "receiver on CPU, until its call returns",
+            "",
+            "is the receiver's time on its CPU, until its call returns",
+        ),
+        Part::Running => PartWords::new(
+            "one thread on CPU, without a switch",
+            "",
+            "is one thread's own code, without a switch",
+        ),
     }
 }
 
@@ -67,22 +125,6 @@ fn brief_name(blame: &Blame, tid: u32) -> String {
     }
 }
 
-/// A part as the end of a sentence about a hop.
-fn clause(part: Part) -> &'static str {
-    match part {
-        Part::Sending => "is the sender's call, until it leaves the CPU",
-        Part::SendingToIdle => "is the sender's call while the receiver's CPU sleeps",
-        Part::Switching => "is the CPU's switch from one thread to the next",
-        Part::Asleep => "is waiting for a sleeping CPU to wake up",
-        Part::Queued => "is waiting behind another task",
-        Part::Preempted => "is waiting after a preemption",
-        Part::Waiting => "is the sender's waiting in its call",
-        Part::Unknown => "has an unknown cause",
-        Part::Receiving => "is the receiver's time on its CPU, until its call returns",
-        Part::Running => "is one thread's own code, without a switch",
-    }
-}
-
 /// What a hop spends most of its time on, and what tracing it costs; or that there is nothing to see.
 fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
     let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
@@ -99,7 +141,7 @@ fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
         let [plain, traced] = [plain_ns, traced_ns].map(duration);
         format!(" Tracing makes a hop take {traced} instead of {plain}.")
     });
-    Some(format!("{} of a hop {}.{cost}", percent(largest.share), clause(largest.part)))
+    Some(format!("{} of a hop {}.{cost}", percent(largest.share), words(largest.part).clause))
 }
 
 /// A part with this share of the time is all of it.
@@ -108,8 +150,9 @@ const ALL: f64 = 0.995;
 /// The time of each part, and the worst hops. A hop takes `plain_ns` in a process that does
 /// not trace.
 pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
+    let trace = &blame.trace;
     let hops: Vec<&Hop> = blame.hops().collect();
-    let (count, trace) = (hops.len(), &blame.trace);
+    let count = hops.len();
     let Quantiles { median_ns, p99_ns } = Quantiles::new(hops.iter().map(|hop| hop.ns()));
     let [p50, p99] = [median_ns, p99_ns].map(duration);
     let crossing = hops.iter().filter(|hop| hop.from.cpu != hop.to.cpu).count();
@@ -126,7 +169,7 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
         let shown = |ns| if ns > 0.0 { duration(ns) } else { "0".to_owned() };
         let Quantiles { median_ns, p99_ns } = time.quantiles;
         let [p50, p99] = [median_ns, p99_ns].map(shown);
-        table.push(vec![words(time.part)[0].to_owned(), p50, p99, percent(time.share)]);
+        table.push(vec![words(time.part).name.to_owned(), p50, p99, percent(time.share)]);
     }
     let mut worst = hops;
     worst.sort_by_key(|hop| Reverse(hop.ns()));
@@ -155,7 +198,7 @@ fn reason(blame: &Blame, hop: &Hop) -> String {
     let cause = blame.cause(hop).map_or(String::new(), |Cause { part, ns, longest }| {
         let other = longest.by.filter(|_| matches!(part, Part::Queued | Part::Preempted));
         let by = other.map_or(String::new(), |tid| format!(" ({})", name(blame, tid)));
-        let [what, _] = words(part);
+        let what = words(part).name;
         format!(": {} of it {what}{by}, CPU {}", duration(ns as f64), longest.cpu)
     });
     let length = duration(hop.ns() as f64);
@@ -164,81 +207,139 @@ fn reason(blame: &Blame, hop: &Hop) -> String {
 
 /// The typical lap as a picture: a lane for each CPU, one for the token, and the time.
 pub fn picture(case: &str, blame: &Blame) -> String {
-    const LANE: f64 = 26.0;
-    const STEP: f64 = 48.0;
-    const LABEL: f64 = 16.0;
-    const AXIS: f64 = 24.0;
     let lap = blame.typical_lap();
     let first = lap.len().saturating_sub(MOST_HOPS) / 2;
     let hops = &lap[first..lap.len().min(first + MOST_HOPS)];
-    let ends = [hops[0].from.at_ns, hops[hops.len() - 1].to.at_ns];
-    let length = (ends[1] - ends[0]) as f64;
-    let share = |at: u64| (at.clamp(ends[0], ends[1]) - ends[0]) as f64 / length.max(1.0);
-    let mut body = String::new();
-    let mut block = |[from, to]: [u64; 2], y, task: Option<Option<u32>>, words: [&str; 2]| {
-        let ends = [from, to].map(share);
-        let class = match task {
-            Some(task) => format!("cell h{}", task.map_or(0, |task| 1 + task % 7)),
-            None => "part p-asleep".to_owned(),
-        };
-        let title = format!("{}, {}", words[0], duration((to - from) as f64));
-        body += &rectangle(ends[0]..ends[1], y + LABEL, LANE, &class, &title);
-        let pixels = (ends[1] - ends[0]) * 0.94 * WIDTH;
-        if pixels >= 24.0 {
-            let (middle, words) = (ends.iter().sum::<f64>() / 2.0, cut(words[1], pixels));
-            body += &text(middle, y + LABEL + 17.0, MIDDLE, "note", &words);
-        }
-    };
-    let label = |y: f64, name: &str| text(0.0, y + LABEL - 4.0, START, "axis", name);
-    let (mut y, mut labels) = (0.0, String::new());
+    let mut drawing = Drawing::new(hops[0].from.at_ns..hops[hops.len() - 1].to.at_ns);
     for (cpu, turns) in &blame.turns {
-        let turns = turns_within(turns, &(ends[0]..ends[1]));
-        if turns.is_empty() {
-            continue;
-        }
-        labels += &label(y, &format!("CPU {cpu}"));
-        for Turn { tid, from_ns, to_ns, .. } in turns.iter().filter(|turn| turn.tid != 0) {
-            let task = blame.tasks.get(tid).and_then(|tasks| tasks.last().copied());
-            let names = [name(blame, *tid), brief_name(blame, *tid)];
-            block([*from_ns, *to_ns], y, task, names.each_ref().map(String::as_str));
-        }
-        y += STEP;
+        drawing.draw_cpu(*cpu, turns, blame);
     }
-    labels += &label(y, "the token");
-    for hop in hops {
-        for Piece { part, from_ns, to_ns, .. } in hop.pieces.iter().copied() {
-            let task = match part {
-                Part::Sending | Part::SendingToIdle | Part::Running => Some(hop.from.task),
-                Part::Receiving => Some(hop.to.task),
-                _ => None,
-            };
-            block([from_ns, to_ns], y, task, words(part));
-        }
-        let at = share(hop.from.at_ns);
-        labels += &line((at, y + LABEL - 4.0), (at, y + LABEL + LANE + 4.0), "node");
-    }
-    for ns in equal_steps(0.0, length.max(1.0)) {
-        let (at, top) = (ns / length.max(1.0), y + STEP);
-        labels += &line((at, top), (at, top + 5.0), "node");
-        // Text beyond the picture would be cut.
-        let anchor = match at {
-            ..0.03 => START,
-            0.97.. => END,
-            _ => MIDDLE,
-        };
-        let tick = brief_ticks(ns, Quantity::Nanoseconds);
-        labels += &text(at, top + 18.0, anchor, "axis", &tick);
-    }
+    drawing.draw_token(hops);
+    drawing.draw_time();
     let title = format!("{case}: one lap");
     let description = "Lanes are CPUs, colours are tasks. The lowest lane is the token's: gray \
                        is a gap in which neither sender nor receiver had a CPU.";
-    let shown = format!("{} of {} hops, {}", hops.len(), lap.len(), duration(length));
-    let height = y + STEP + AXIS;
-    let inner = Size { width: 0.94 * WIDTH, height };
-    let body = placed(&(body + &labels), 0.03 * WIDTH, 60.0, inner);
+    let length = duration(drawing.length_ns());
+    let shown = format!("{} of {} hops, {length}", hops.len(), lap.len());
+    let height = drawing.y + STEP + AXIS;
+    let inner = Size { width: INNER_WIDTH, height };
+    let body = placed(&(drawing.cells + &drawing.labels), 0.03 * WIDTH, 60.0, inner);
     let around = text(0.03, 26.0, START, "head", &title) + &text(0.03, 44.0, START, "axis", &shown);
     let size = Size { width: WIDTH, height: height + 72.0 };
     file(&title, description, size, &(around + &body))
+}
+
+/// Hops while they are drawn, lane by lane.
+struct Drawing {
+    /// The time that is shown, in nanoseconds.
+    shown: Range<u64>,
+    /// Rectangles, which are below all labels.
+    cells: String,
+    labels: String,
+    /// Where the current lane is.
+    y: f64,
+}
+
+impl Drawing {
+    fn new(shown: Range<u64>) -> Self {
+        Self { shown, cells: String::new(), labels: String::new(), y: 0.0 }
+    }
+
+    fn length_ns(&self) -> f64 {
+        (self.shown.end - self.shown.start) as f64
+    }
+
+    /// The position of a moment, as a share of the width.
+    fn share(&self, at_ns: u64) -> f64 {
+        let at_ns = at_ns.clamp(self.shown.start, self.shown.end);
+        (at_ns - self.shown.start) as f64 / self.length_ns().max(1.0)
+    }
+
+    /// The name of the current lane.
+    fn label(&mut self, name: &str) {
+        self.labels += &text(0.0, self.y + LABEL - 4.0, START, "axis", name);
+    }
+
+    /// A rectangle in the current lane, with a tooltip, and a label if there is room.
+    fn cell(&mut self, time_ns: Range<u64>, class: &str, name: &str, label: &str) {
+        let from = self.share(time_ns.start);
+        let to = self.share(time_ns.end);
+        let title = format!("{name}, {}", duration((time_ns.end - time_ns.start) as f64));
+        self.cells += &rectangle(from..to, self.y + LABEL, LANE, class, &title);
+        let pixels = (to - from) * INNER_WIDTH;
+        if pixels >= NARROWEST_LABEL {
+            let label = cut(label, pixels);
+            let y = self.y + LABEL + 17.0;
+            self.cells += &text((from + to) / 2.0, y, MIDDLE, "note", &label);
+        }
+    }
+
+    /// The lane of a CPU; none if nothing ran on it.
+    fn draw_cpu(&mut self, cpu: u32, turns: &[Turn], blame: &Blame) {
+        let turns = turns_within(turns, &self.shown);
+        if turns.is_empty() {
+            return;
+        }
+        self.label(&format!("CPU {cpu}"));
+        for turn in turns.iter().filter(|turn| turn.tid != 0) {
+            let tasks = blame.tasks.get(&turn.tid);
+            let class =
+                tasks.and_then(|tasks| tasks.last()).map_or(OF_NOBODY, |task| class_of(*task));
+            let name = name(blame, turn.tid);
+            self.cell(turn.from_ns..turn.to_ns, class, &name, &brief_name(blame, turn.tid));
+        }
+        self.y += STEP;
+    }
+
+    /// The lane of the token.
+    fn draw_token(&mut self, hops: &[Hop]) {
+        self.label("the token");
+        for hop in hops {
+            for piece in &hop.pieces {
+                let class = match piece.part {
+                    Part::Sending | Part::SendingToIdle | Part::Running => class_of(hop.from.task),
+                    Part::Receiving => class_of(hop.to.task),
+                    _ => OF_NOBODY,
+                };
+                let PartWords { name, label, .. } = words(piece.part);
+                self.cell(piece.from_ns..piece.to_ns, class, name, label);
+            }
+            let at = self.share(hop.from.at_ns);
+            let from = self.y + LABEL - 4.0;
+            let to = self.y + LABEL + LANE + 4.0;
+            self.labels += &line((at, from), (at, to), "node");
+        }
+    }
+
+    /// The axis of time below the last lane.
+    fn draw_time(&mut self) {
+        let length_ns = self.length_ns().max(1.0);
+        let top = self.y + STEP;
+        for ns in equal_steps(0.0, length_ns) {
+            let at = ns / length_ns;
+            self.labels += &line((at, top), (at, top + 5.0), "node");
+            // Text beyond the picture would be cut.
+            let anchor = match at {
+                ..0.03 => START,
+                0.97.. => END,
+                _ => MIDDLE,
+            };
+            let tick = brief_ticks(ns, Quantity::Nanoseconds);
+            self.labels += &text(at, top + 18.0, anchor, "axis", &tick);
+        }
+    }
+}
+
+/// The classes of a cell of the driver, and of tasks, whose colours repeat.
+const OF_DRIVER: &str = "cell h0";
+const OF_TASKS: [&str; 7] =
+    ["cell h1", "cell h2", "cell h3", "cell h4", "cell h5", "cell h6", "cell h7"];
+/// The class of a cell that is no task's.
+const OF_NOBODY: &str = "part p-asleep";
+
+/// The class of a cell of this task, or of the driver.
+fn class_of(task: Option<u32>) -> &'static str {
+    task.map_or(OF_DRIVER, |task| OF_TASKS[task as usize % OF_TASKS.len()])
 }
 
 /// The trace in the Trace Event Format: threads as tracks, parts and laps as slices, hops as
@@ -271,7 +372,7 @@ pub fn events(case: &str, blame: &Blame) -> Value {
     }
     for (id, hop) in blame.hops().enumerate() {
         events.extend([flow("s", id, hop.from), flow("f", id, hop.to)]);
-        let part = |piece: &Piece| slice(words(piece.part)[0], 0, [piece.from_ns, piece.to_ns]);
+        let part = |piece: &Piece| slice(words(piece.part).name, 0, [piece.from_ns, piece.to_ns]);
         events.extend(hop.pieces.iter().map(part));
     }
     json!({ "displayTimeUnit": "ns", "otherData": { "case": case }, "traceEvents": events })
