@@ -36,7 +36,7 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
             for picture in show::plot::group(group, &names) {
                 // A group's name leads to no other folder.
                 let [name, title] =
-                    [&group.name, &picture.title].map(|text| show::html::slug(text));
+                    [&group.name, &picture.title].map(|text| show::html::fragment(text));
                 let name = format!("{name}-{title}.svg");
                 output::write(&folder.join(name), &picture.file())?;
             }

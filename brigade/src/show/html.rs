@@ -50,7 +50,7 @@ pub fn html(report: &Report) -> String {
     let of_rest = |section: &[Block]| {
         let [Block::Heading(_, heading), blocks @ ..] = section else { return None };
         let body = elements(blocks, heading);
-        Some(Section { id: slug(heading), heading: heading.clone(), body })
+        Some(Section { id: fragment(heading), heading: heading.clone(), body })
     };
     // As on a terminal, a group's own table may explain more than the rows of the first screen.
     let first = only.filter(|group| group.explains() || report.screen.is_empty());
@@ -144,7 +144,7 @@ fn table_of_group(group: &Group, names: &Names) -> String {
         Some(loads) => loads::table(loads),
         None => overview(group, names),
     };
-    table_of(&table, question(group))
+    table_element(&table, question(group))
 }
 
 /// The parts of the first screen as tables.
@@ -202,19 +202,19 @@ fn figures(pictures: &[Picture]) -> String {
 }
 
 /// A heading as a URL fragment: its letters and digits, with a hyphen for all between two.
-pub fn slug(heading: &str) -> String {
-    let mut slug = String::new();
+pub fn fragment(heading: &str) -> String {
+    let mut fragment = String::new();
     let mut is_between = false;
     for letter in heading.chars().map(|letter| letter.to_ascii_lowercase()) {
         if letter.is_ascii_alphanumeric() {
-            if is_between && !slug.is_empty() {
-                slug.push('-');
+            if is_between && !fragment.is_empty() {
+                fragment.push('-');
             }
-            slug.push(letter);
+            fragment.push(letter);
         }
         is_between = !letter.is_ascii_alphanumeric();
     }
-    slug
+    fragment
 }
 
 /// Blocks of the section with this heading.
@@ -231,7 +231,7 @@ fn element(block: &Block, section: &str) -> String {
                 texts.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
             format!("<ul>\n{items}</ul>\n")
         }
-        Block::Table(table) => table_of(table, section),
+        Block::Table(table) => table_element(table, section),
         Block::Code(text) => {
             let lines: Vec<String> = text.lines().map(escape).collect();
             format!("<div class=\"scroll\" tabindex=\"0\"><pre>{}</pre></div>\n", lines.join("\n"))
@@ -241,7 +241,7 @@ fn element(block: &Block, section: &str) -> String {
 
 /// A row without a name repeats the one above, since a reader may sort or filter. The caption, which names
 /// the table's section, is for those who hear the page.
-fn table_of(table: &Table, section: &str) -> String {
+fn table_element(table: &Table, section: &str) -> String {
     let class = |right: bool| if right { "" } else { " class=\"left\"" };
     let heading = |(name, right): (&String, &bool)| {
         format!("<th scope=\"col\"{}>{}</th>", class(*right), escape(name))

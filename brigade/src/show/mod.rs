@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod command;
 pub mod comparison;
+mod curves;
 pub mod formats;
 pub mod group;
 pub mod html;

@@ -7,7 +7,7 @@ use indicatif::HumanCount;
 
 use super::page::joined;
 use super::quantity::brief_ticks;
-use super::svg::mark;
+use super::svg::kind_style;
 use crate::judge::loads::LoadLine;
 use crate::judge::report::{Group, Report};
 use crate::judge::row::{Quantity, Row};
@@ -106,7 +106,7 @@ impl<'a> Names<'a> {
 /// A case's tasks and what its flags add, such as `process, vfork, 8 MiB resident`.
 fn described(row: &Row) -> String {
     // Of tasks that nobody knows there is only the program.
-    let noun = row.kind.map_or(&*row.program, |kind| mark(Some(kind)).name);
+    let noun = row.kind.map_or(&*row.program, |kind| kind_style(Some(kind)).name);
     let mut words = vec![noun.to_owned()];
     for (flag, value) in row.flags() {
         let word = word(&flag, &value, row);

@@ -7,8 +7,8 @@ use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::svg::{
-    END, FACTORS, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained, file, group, line,
-    mark, placed, text,
+    END, FACTORS, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained, file, group,
+    kind_style, line, placed, text,
 };
 use super::verdict::verdict;
 use crate::judge::report::{Part, Report};
@@ -47,7 +47,7 @@ pub fn picture(report: &Report) -> Option<String> {
         placed(&column(parts, height, width), x, TOP, Size { width, height: BOTTOM - TOP })
     };
     // A disturbed run has found nothing.
-    let finding = finding(&parts).filter(|_| report.run.state.is_fit);
+    let finding = if report.run.state.is_fit { finding(&parts) } else { None };
     let title = finding.unwrap_or_else(|| TITLE.to_owned());
     let machine = format!("{}, {}", machine_and_day(&report.run), verdict(&report.run).word);
     let legend = format!("{}, logarithmic · {FACTORS}", explained(&[MEDIAN, RANGE]));
@@ -129,7 +129,7 @@ fn finding(parts: &[Part]) -> Option<String> {
     parts.iter().flat_map(|part| &part.blocks).find_map(|block| {
         let thread = block.rows.iter().find(|row| row.kind == Some(TaskKind::Thread))?;
         let reference = block.rows.iter().find(|row| row.case == block.reference)?;
-        let name = mark(Some(reference.kind?)).before_noun;
+        let name = kind_style(Some(reference.kind?)).before_noun;
         let operation = &thread.operation;
         let ratio = thread.factor.filter(|ratio| ratio.value > 1.0 && ratio.excludes(1.0))?;
         Some(format!("A thread {operation} costs {} {name} {operation}s", factor(ratio.value)))

@@ -1,24 +1,19 @@
-//! The plots of a report: dots show how much, bars of what, and curves how it grows with a number.
+//! The plots of a report: dots show how much, bars of what, and curves how figures grow with a number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde_json::Value;
-
+use super::curves::{curves, operation};
 use super::names::Names;
-use super::quantity::{Unit, brief, brief_ticks, factor_in_group, factor_of, percent, shown};
-use super::report::{compared, estimated, memory_item};
-use super::scale::Scale;
+use super::quantity::{brief_ticks, factor_in_group, factor_of, percent, shown};
+use super::report::{estimated, memory_item};
+use super::scale::{Scale, tick, units};
 use super::svg::{
-    CHARACTER, END, INTERVAL, MARKS, MEDIAN, MIDDLE, Mark, PROCESS, Picture, RANGE, START,
-    class_of, cut, disc, group as group_of, line, of_case, rectangle, text,
+    CHARACTER, END, Heads, KIND_STYLES, KindStyle, LINE, MEDIAN, MIDDLE, PROCESS, Picture, RANGE,
+    START, class_of, cut, disc, line, of_case, rectangle, text,
 };
-use crate::judge::loads::Loads;
 use crate::judge::report::{Group, Part};
-use crate::judge::row::{MemoryItem, Quantity, Row};
+use crate::judge::row::{MemoryItem, Parts, Quantity, Row};
 
-/// The baseline of a title, and the distance between lines below it, in pixels.
-const TITLE: f64 = 14.0;
-const LINE: f64 = 17.0;
 /// The distance between the lines of a name, the height of a mark, and of the space below it.
 const NAME: f64 = 14.0;
 const LANE: f64 = 12.0;
@@ -33,15 +28,45 @@ const FIGURES: f64 = 0.87;
 const NEXT_TO_FIGURE: f64 = 265.0;
 const NEXT_TO_BOTH: f64 = 225.0;
 
-/// The parts of bars, with their classes.
-const TIME: [[&str; 2]; 6] = [
-    ["h2", "user"],
-    ["h6", "kernel"],
-    ["p-rest", "other waiting"],
-    ["p-asleep", "CPUs asleep"],
-    ["h7", "falling asleep, waking up"],
-    ["h5", "queued for a CPU"],
+/// A kind of part of bars: the class of its colour, and its name.
+#[derive(Clone, Copy)]
+struct BarPart {
+    class: &'static str,
+    name: &'static str,
+}
+
+/// A part of the time of an operation, and how long it is.
+struct TimePart {
+    shown: BarPart,
+    ns: fn(&Parts) -> f64,
+}
+
+impl TimePart {
+    const fn new(class: &'static str, name: &'static str, ns: fn(&Parts) -> f64) -> Self {
+        Self { shown: BarPart { class, name }, ns }
+    }
+}
+
+/// The parts of the time of an operation. Without the kernel's counts all waiting is other waiting.
+const TIME: [TimePart; 6] = [
+    TimePart::new("h2", "user", |parts| parts.user_ns),
+    TimePart::new("h6", "kernel", |parts| parts.kernel_ns),
+    TimePart::new("p-rest", "other waiting", |parts| match parts.waiting_for {
+        Some(why) => why.stolen_ns + why.rest_ns,
+        None => parts.waiting_ns,
+    }),
+    TimePart::new("p-asleep", "CPUs asleep", |parts| {
+        parts.waiting_for.map_or(0.0, |why| why.idle_ns)
+    }),
+    TimePart::new("h7", "falling asleep, waking up", |parts| {
+        parts.waiting_for.map_or(0.0, |why| why.waking_ns)
+    }),
+    TimePart::new("h5", "queued for a CPU", |parts| {
+        parts.waiting_for.map_or(0.0, |why| why.queued_ns)
+    }),
 ];
+
+/// The parts of the memory of a task, with the classes of their colours.
 const MEMORY: [(&str, MemoryItem); 4] = [
     ("h2", MemoryItem::User),
     ("h6", MemoryItem::KernelStacks),
@@ -58,7 +83,7 @@ struct Label<'a> {
 }
 
 impl Label<'_> {
-    /// Its elements from `y` down, and where they end.
+    /// The label's elements from `y` down, and where they end.
     fn elements(&self, y: f64) -> (String, f64) {
         let pixels = if self.factor.is_some() { NEXT_TO_BOTH } else { NEXT_TO_FIGURE };
         let baseline = y + NAME - 1.0;
@@ -125,11 +150,13 @@ pub fn group(group: &Group, names: &Names) -> Vec<Picture> {
     if sizes.len() > 1 {
         pictures.extend(dots_of_group("Memory of one task", &sizes));
     }
-    let times = times.into_iter().filter(|_| !group.tails).filter_map(time);
-    pictures.extend(bars_of_group("Where the time goes", &TIME, &times.collect::<Vec<_>>()));
-    let sizes = sizes.into_iter().filter_map(memory);
-    let items = MEMORY.map(|(class, item)| [class, memory_item(item)]);
-    pictures.extend(bars_of_group("Where the memory goes", &items, &sizes.collect::<Vec<_>>()));
+    if !group.tails {
+        let bars: Vec<Bar> = times.into_iter().filter_map(time).collect();
+        pictures.extend(bars_of_group("Where the time goes", &TIME.map(|part| part.shown), &bars));
+    }
+    let bars: Vec<Bar> = sizes.into_iter().filter_map(memory).collect();
+    let parts = MEMORY.map(|(class, item)| BarPart { class, name: memory_item(item) });
+    pictures.extend(bars_of_group("Where the memory goes", &parts, &bars));
     pictures
 }
 
@@ -144,14 +171,13 @@ fn dots_of_group(title: &str, rows: &[&Row]) -> Vec<Picture> {
 }
 
 /// Bars with one axis; none of a single one.
-fn bars_of_group(title: &str, names: &[[&'static str; 2]], all: &[Bar]) -> Vec<Picture> {
+fn bars_of_group(title: &str, parts: &[BarPart], all: &[Bar]) -> Vec<Picture> {
     if all.len() < 2 {
         return Vec::new();
     }
-    let longest = all.iter().map(|(_, total, sizes)| sizes.iter().sum::<f64>() / total);
-    let longest = longest.fold(1.0, f64::max);
-    let parts = parted(title, all).into_iter();
-    parts.map(|(title, part)| bars(&title, names, part, longest)).collect()
+    let longest = all.iter().map(Bar::length).fold(1.0, f64::max);
+    let sections = parted(title, all).into_iter();
+    sections.map(|(title, section)| bars(&title, parts, section, longest)).collect()
 }
 
 /// Parts of about the same length that fit into a picture, each with its title.
@@ -165,27 +191,17 @@ fn parted<'a, T>(title: &str, all: &'a [T]) -> Vec<(String, &'a [T])> {
     all.chunks(length).enumerate().map(|(index, part)| (title_of(index), part)).collect()
 }
 
-/// Between what most processes of a row lie, or its figure.
-fn range_of(row: &Row) -> [f64; 2] {
-    row.range.map_or([row.value(); 2], |range| [range.low, range.high])
-}
-
 /// The axis on which all processes of these rows lie.
 fn scale_of(rows: &[&Row]) -> Option<Scale> {
-    let values = rows.iter().flat_map(|row| {
-        let own = row.figure.map(|_| range_of(row)).into_iter().flatten();
-        row.values().into_iter().chain(own)
-    });
-    Scale::new(rows.first()?.unit, values)
-}
-
-/// What one operation of these rows is, if it is the same.
-fn operation<'a>(rows: &[&'a Row]) -> &'a str {
-    let operations: BTreeSet<&str> = rows.iter().map(|row| &*row.operation).collect();
-    match operations.first() {
-        Some(only) if operations.len() == 1 && !only.is_empty() => only,
-        _ => "operation",
+    let mut values = Vec::new();
+    for row in rows {
+        values.extend(row.values());
+        if row.figure.is_some() {
+            let ends = row.range.map_or([row.value(); 2], |range| [range.low, range.high]);
+            values.extend(ends);
+        }
     }
+    Scale::new(rows.first()?.unit, values)
 }
 
 /// What a figure is.
@@ -194,29 +210,6 @@ fn quantity_of(unit: Quantity) -> &'static str {
         Quantity::Nanoseconds => "time",
         Quantity::Bytes => "memory",
         Quantity::Ratio => "ratio",
-    }
-}
-
-/// The units of the ticks on an axis, such as `ns to ms`.
-fn units(scale: &Scale, unit: Quantity) -> String {
-    let symbol = |tick: &f64| match Unit::fitting(*tick, unit).symbol {
-        "" => "×",
-        symbol => symbol,
-    };
-    match scale.ticks() {
-        [] => symbol(&scale.ends()[0]).to_owned(),
-        [first, .., last] if symbol(first) != symbol(last) => {
-            format!("{} to {}", symbol(first), symbol(last))
-        }
-        [first, ..] => symbol(first).to_owned(),
-    }
-}
-
-/// A tick's text.
-fn tick(value: f64, unit: Quantity) -> String {
-    match unit {
-        Quantity::Ratio => format!("{}×", brief(value)),
-        _ => brief_ticks(value, unit),
     }
 }
 
@@ -229,28 +222,18 @@ fn anchor(at: f64) -> &'static str {
     }
 }
 
-/// The lines above a plot's marks: its title, what it shows, and its axis.
-fn heads(title: &str, what: &str, axis: &str) -> (String, f64) {
-    let mut body = text(0.0, TITLE, START, "head", title);
-    let mut y = TITLE;
-    for words in [what, axis].into_iter().filter(|words| !words.is_empty()) {
-        y += LINE;
-        body += &text(0.0, y, START, "axis", words);
-    }
-    (body, y)
-}
-
 /// Rows on a logarithmic axis, in named blocks: all processes, the median, and where most are.
 fn dots(title: &str, what: &str, blocks: &[Dots], scale: &Scale) -> Option<Picture> {
     let rows = || blocks.iter().flat_map(|block| block.rows.iter().map(|(row, _)| *row));
     let unit = rows().next()?.unit;
     let units = units(scale, unit);
     let axis = format!("{}, {units}, logarithmic", quantity_of(unit));
-    let (mut body, heads) = heads(title, what, &axis);
-    body += &text(FIGURES, heads, END, "axis", "median");
-    body += &text(1.0, heads, END, "axis", "×");
-    let top = heads + LINE + 6.0;
-    let (mut marks, mut y) = (String::new(), top);
+    let Heads { elements: mut body, baseline } = Heads::new(title, what, &axis);
+    body += &text(FIGURES, baseline, END, "axis", "median");
+    body += &text(1.0, baseline, END, "axis", "×");
+    let top = baseline + LINE + 6.0;
+    let mut marks = String::new();
+    let mut y = top;
     for block in blocks {
         if !block.name.is_empty() {
             marks += &text(0.0, y + 18.0, START, "axis", block.name);
@@ -282,8 +265,9 @@ fn dots(title: &str, what: &str, blocks: &[Dots], scale: &Scale) -> Option<Pictu
         body += &line((at, top), (at, y), "grid");
         body += &text(at, top - 6.0, anchor(at), "axis", &tick(*value, unit));
     }
-    let has = |mark: &&Mark| rows().any(|row| row.kind == Some(mark.kind));
-    let legend = MARKS.iter().filter(has).map(|mark| (mark.class, mark.name.to_owned()));
+    let is_shown = |style: &&KindStyle| rows().any(|row| row.kind == Some(style.kind));
+    let styles = KIND_STYLES.iter().filter(is_shown);
+    let legend = styles.map(|style| (style.class, style.name.to_owned()));
     let title = if what.is_empty() { title.to_owned() } else { format!("{title}: {what}") };
     Some(Picture {
         title,
@@ -296,18 +280,27 @@ fn dots(title: &str, what: &str, blocks: &[Dots], scale: &Scale) -> Option<Pictu
     })
 }
 
-/// A bar: a row, its whole, and its parts.
-type Bar<'a> = (&'a Row, f64, Vec<f64>);
+/// A bar.
+struct Bar<'a> {
+    row: &'a Row,
+    /// What the parts are shares of.
+    total: f64,
+    /// The sizes of its parts, in the order of their names.
+    sizes: Vec<f64>,
+}
+
+impl Bar<'_> {
+    /// How long all parts are, where 1 is the total.
+    fn length(&self) -> f64 {
+        self.sizes.iter().sum::<f64>() / self.total
+    }
+}
 
 /// Where the time of an operation goes.
 fn time(row: &Row) -> Option<Bar<'_>> {
     let parts = row.parts?;
-    let [rest, idle, waking, queued] = match parts.waiting_for {
-        Some(why) => [why.stolen_ns + why.rest_ns, why.idle_ns, why.waking_ns, why.queued_ns],
-        None => [parts.waiting_ns, 0.0, 0.0, 0.0],
-    };
-    let sizes = vec![parts.user_ns, parts.kernel_ns, rest, idle, waking, queued];
-    Some((row, parts.elapsed_ns, sizes))
+    let sizes = TIME.iter().map(|part| (part.ns)(&parts)).collect();
+    Some(Bar { row, total: parts.elapsed_ns, sizes })
 }
 
 /// Where the memory of a task is. Its parts are estimated separately: scaled, they add up.
@@ -316,22 +309,28 @@ fn memory(row: &Row) -> Option<Bar<'_>> {
         let part = row.memory.iter().find(|part| part.name == name);
         part.map_or(0.0, |part| part.bytes_per_task.value.max(0.0))
     };
-    let (sizes, total) = (MEMORY.map(size), row.figure?.value);
+    let sizes = MEMORY.map(size);
+    let total = row.figure?.value;
     let sum: f64 = sizes.iter().sum();
-    (sum > 0.0).then(|| (row, total, sizes.map(|size| size * total / sum).to_vec()))
+    if sum > 0.0 {
+        Some(Bar { row, total, sizes: sizes.map(|size| size * total / sum).to_vec() })
+    } else {
+        None
+    }
 }
 
 /// The parts of each row as shares of its whole, on an axis as long as the longest.
-fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) -> Picture {
-    let (mut body, heads) = heads(title, "", "share of the whole, %");
-    body += &text(1.0, heads, END, "axis", "whole");
-    let top = heads + LINE + 6.0;
-    let (mut marks, mut y) = (String::new(), top);
-    for (row, total, sizes) in bars {
+fn bars(title: &str, parts: &[BarPart], bars: &[Bar], longest: f64) -> Picture {
+    let heads = Heads::new(title, "", "share of the whole, %");
+    let mut body = heads.elements + &text(1.0, heads.baseline, END, "axis", "whole");
+    let top = heads.baseline + LINE + 6.0;
+    let mut marks = String::new();
+    let mut y = top;
+    for Bar { row, total, sizes } in bars {
         let label = Label { name: &row.label, figure: shown(*total, row.unit), factor: None };
         let (mut elements, below) = label.elements(y);
         let mut from = 0.0;
-        for ([class, name], size) in names.iter().zip(sizes) {
+        for (BarPart { class, name }, size) in parts.iter().zip(sizes) {
             let to = from + size / total / longest;
             // The kernel's ticks allow no more than two digits.
             let amount = match row.unit {
@@ -352,8 +351,12 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) ->
         body += &line((at, top), (at, y), "grid");
         body += &text(at, top - 6.0, anchor(at), "axis", &percent(share));
     }
-    let is_used = |at: &usize| bars.iter().any(|(.., sizes)| sizes[*at] > 0.0);
-    let legend = (0..names.len()).filter(is_used).map(|at| (names[at][0], names[at][1].to_owned()));
+    let mut legend = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if bars.iter().any(|bar| bar.sizes[at] > 0.0) {
+            legend.push((part.class, part.name.to_owned()));
+        }
+    }
     let more =
         if longest > 1.0 { " A bar beyond its line ran on several CPUs at once." } else { "" };
     Picture {
@@ -361,7 +364,7 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) ->
         unit: "%".to_owned(),
         signs: Vec::new(),
         description: format!("Bars show shares; the number is the total.{more}"),
-        legend: legend.collect(),
+        legend,
         height: y,
         body: body + &marks,
     }
@@ -371,172 +374,6 @@ fn bars(title: &str, names: &[[&'static str; 2]], bars: &[Bar], longest: f64) ->
 fn shares_on_axis(longest: f64) -> impl Iterator<Item = f64> {
     let step = if longest < 2.0 { 0.5 } else { (longest / 4.0).ceil() };
     (0..=4).map(move |index| f64::from(index) * step).filter(move |share| *share <= longest)
-}
-
-/// The figures of cases that differ in one number only, in its order.
-type Line<'a> = Vec<(f64, &'a Row)>;
-
-/// A curve for each number, such as the number of tasks, of which at least three are measured.
-fn curves(rows: &[&Row], table: Option<&Loads>, names: &Names) -> Vec<Picture> {
-    let parameters: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
-    let picture = |parameter: &String| {
-        let mut lines = BTreeMap::<String, Line>::new();
-        for row in rows {
-            let number = row.parameters.get(parameter).and_then(Value::as_f64);
-            let number = number.or((parameter == "work").then_some(0.0));
-            let others = row.parameters.iter().filter(|(other, _)| *other != parameter);
-            let others = others.collect::<Vec<_>>();
-            let other = row.other.as_ref();
-            let other = other.map(|other| (other.case_without(parameter), &other.measurement));
-            let key = format!("{} {} {others:?} {other:?}", row.program, row.measurement);
-            lines.entry(key).or_default().extend(number.map(|number| (number, *row)));
-        }
-        let mut lines: Vec<Line> = lines.into_values().collect();
-        for line in &mut lines {
-            line.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        }
-        lines.retain(|line| {
-            let mut numbers: Vec<f64> = line.iter().map(|(number, _)| *number).collect();
-            numbers.dedup();
-            numbers.len() >= 3
-        });
-        curve(parameter, &lines, table, names)
-    };
-    parameters.into_iter().filter_map(picture).collect()
-}
-
-/// What a row compares, without this parameter.
-fn name_without(row: &Row, parameter: &str, names: &Names) -> String {
-    let own = names.name_of_case(&row.case_without(parameter), row);
-    let Some(other) = &row.other else { return own };
-    let of_other = names.name_of_case(&other.case_without(parameter), row);
-    compared(row, other, [own, of_other]).join(" / ")
-}
-
-/// What the numbers of a parameter are, in the title and on the axis of a curve.
-fn numbers_of(parameter: &str) -> [String; 2] {
-    let what = match parameter {
-        "greedy_for" => ["µs of computing", "computing, µs"],
-        "resident_mib" => ["MiB of resident memory", "resident memory, MiB"],
-        "working_set" => ["bytes of working set", "working set, bytes"],
-        "work" => ["work", "units of work"],
-        count => {
-            let count = count.replace('_', " ");
-            return [count.clone(), count];
-        }
-    };
-    what.map(str::to_owned)
-}
-
-fn curve(parameter: &str, lines: &[Line], table: Option<&Loads>, names: &Names) -> Option<Picture> {
-    const HEIGHT: f64 = 300.0;
-    const ROOM: f64 = 15.0;
-    let points = || lines.iter().flatten();
-    let unit = points().next()?.1.unit;
-    let is_ratio = unit == Quantity::Ratio;
-    let numbers = Scale::new(Quantity::Ratio, points().map(|(number, _)| *number))?;
-    let ends = |row: &Row| {
-        let interval = row.figure.and_then(|figure| figure.interval);
-        let ends = if is_ratio { interval } else { row.range };
-        ends.map(|ends| [ends.low, ends.high])
-    };
-    let all = points().flat_map(|(_, row)| {
-        let figure = row.figure.map(|figure| figure.value);
-        figure.into_iter().chain(ends(row).into_iter().flatten())
-    });
-    let times = Scale::new(unit, all)?;
-    // A logarithmic axis has no 0: what has none of the number is left of the axis.
-    let first = if points().any(|(number, _)| *number == 0.0) { 0.26 } else { 0.13 };
-    let across = |number: f64| match number {
-        0.0 => 0.13,
-        _ => first + (0.93 - first) * numbers.share(number),
-    };
-    let [what, on_axis] = numbers_of(parameter);
-    let units = units(&times, unit);
-    let of_one = if is_ratio {
-        "ratio of times".to_owned()
-    } else {
-        let rows: Vec<&Row> = points().map(|(_, row)| *row).collect();
-        format!("time of one {}", operation(&rows))
-    };
-    let figure = if is_ratio { "Ratio of times" } else { "Time of one operation" };
-    let title = format!("{figure} by {what}");
-    let (mut body, heads) = heads(&title, "", &format!("{of_one}, {units}, logarithmic"));
-    let top = heads + 14.0;
-    let bottom = top + HEIGHT;
-    let down = |value: f64| top + (1.0 - times.share(value)) * HEIGHT;
-    for value in times.ticks() {
-        body += &line((0.0, down(*value)), (0.94, down(*value)), "grid");
-        body += &text(0.0, down(*value) - 3.0, START, "axis", &tick(*value, unit));
-    }
-    let step = numbers.ticks().len().div_ceil(5);
-    let numbered = numbers.ticks().iter().step_by(step).map(|value| (*value, brief(*value)));
-    let none = (first > 0.13).then(|| (0.0, "none".to_owned()));
-    for (number, words) in none.into_iter().chain(numbered) {
-        body += &line((across(number), top), (across(number), bottom), "grid");
-        body += &text(across(number), bottom + 15.0, MIDDLE, "axis", &words);
-    }
-    let below = bottom + 15.0 + LINE;
-    body += &text(0.53, below, MIDDLE, "axis", &format!("{on_axis}, logarithmic"));
-    let lasts: Vec<&Row> = lines.iter().filter_map(|line| Some(line.last()?.1)).collect();
-    let at = |row: &Row| row.figure.map_or(bottom, |figure| down(figure.value));
-    let letters = apart(&lasts.iter().map(|row| at(row)).collect::<Vec<_>>(), ROOM, [top, bottom]);
-    let mut legend = Vec::new();
-    for (index, (points, last)) in lines.iter().zip(lasts).enumerate() {
-        // Those of a table are the same in every run.
-        let mut of_tables = table.into_iter().flat_map(|loads| &loads.lines);
-        let (letter, name) = match of_tables.find(|line| line.cases.contains(&last.case)) {
-            Some(line) => (line.letter, line.label.clone()),
-            None => (char::from(b'A' + (index % 26) as u8), name_without(last, parameter, names)),
-        };
-        let places: Vec<(f64, f64)> =
-            points.iter().map(|(number, row)| (across(*number), at(row))).collect();
-        let mut elements = String::new();
-        for ([one, next], (number, _)) in places.array_windows().zip(points) {
-            elements += &line(*one, *next, if *number == 0.0 { "curve gap" } else { "curve" });
-        }
-        for ((number, row), (x, y)) in points.iter().zip(&places) {
-            if let Some([low, high]) = ends(row) {
-                let class = if is_ratio { "cover" } else { "ends" };
-                elements += &line((*x, down(low)), (*x, down(high)), class);
-            }
-            let words = format!("{name}: {} at {}: {}", estimated(row), brief(*number), row.case);
-            elements += &disc((*x, *y), 3.0, "mark", &words);
-        }
-        elements += &line(places[places.len() - 1], (0.95, letters[index]), "leader");
-        elements += &text(0.96, letters[index] + 4.0, START, "label", &letter.to_string());
-        body += &group_of(&name, &format!("row {}", class_of(last)), &elements);
-        legend.push((class_of(last), format!("{letter} {name}")));
-    }
-    legend.sort_by(|(_, one), (_, other)| one.cmp(other));
-    Some(Picture {
-        title,
-        unit: units,
-        signs: vec![MEDIAN, if is_ratio { INTERVAL } else { RANGE }],
-        description: String::new(),
-        legend,
-        height: below + 5.0,
-        body,
-    })
-}
-
-/// The positions nearest to `wanted` where labels are at least `room` apart and between the ends,
-/// as far as possible.
-fn apart(wanted: &[f64], room: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    let mut places = wanted.to_vec();
-    let mut least = top;
-    for &index in &order {
-        places[index] = places[index].max(least);
-        least = places[index] + room;
-    }
-    let mut most = bottom;
-    for &index in order.iter().rev() {
-        places[index] = places[index].min(most);
-        most = places[index] - room;
-    }
-    places
 }
 
 #[cfg(test)]
@@ -610,8 +447,9 @@ mod tests {
     #[test]
     fn a_bar_is_as_long_as_its_parts() {
         let row = row("a", 1, 10.0);
-        let bar = |user| (&row, 10.0, vec![user, 2.0, 1.0, 0.0, 0.0, 0.0]);
-        let [picture] = &bars_of_group("", &TIME, &[bar(7.0), bar(17.0)])[..] else {
+        let bar = |user| Bar { row: &row, total: 10.0, sizes: vec![user, 2.0, 1.0, 0.0, 0.0, 0.0] };
+        let parts = TIME.map(|part| part.shown);
+        let [picture] = &bars_of_group("", &parts, &[bar(7.0), bar(17.0)])[..] else {
             panic!("one")
         };
         let ends: Vec<&str> = picture.body.split("class=\"total\" x1=\"").skip(1).collect();

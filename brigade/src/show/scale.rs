@@ -1,5 +1,6 @@
 //! A logarithmic axis.
 
+use super::quantity::{Unit, brief, brief_ticks};
 use crate::judge::row::Quantity;
 use crate::judge::statistics::Interval;
 
@@ -74,6 +75,26 @@ impl Scale {
 
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
+    }
+}
+
+/// The units of the ticks on an axis, such as `ns to ms`.
+pub fn units(scale: &Scale, quantity: Quantity) -> String {
+    let symbol = |value: f64| match Unit::fitting(value, quantity).symbol {
+        "" => "×",
+        symbol => symbol,
+    };
+    let [low, _] = scale.ends();
+    let first = symbol(scale.ticks.first().copied().unwrap_or(low));
+    let last = scale.ticks.last().map_or(first, |tick| symbol(*tick));
+    if first == last { first.to_owned() } else { format!("{first} to {last}") }
+}
+
+/// A tick's text.
+pub fn tick(value: f64, quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Ratio => format!("{}×", brief(value)),
+        _ => brief_ticks(value, quantity),
     }
 }
 

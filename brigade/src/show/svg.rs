@@ -16,27 +16,27 @@ pub const CHARACTER: f64 = 6.6;
 
 /// How a kind of tasks looks in a picture.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub struct KindStyle {
     pub kind: TaskKind,
     /// The class that sets its colour.
     pub class: &'static str,
     pub name: &'static str,
-    /// Its name before another noun, as in "async hop".
+    /// The name before another noun, as in "async hop".
     pub before_noun: &'static str,
 }
 
-/// The marks of all kinds, the one for tasks of no kind last.
-pub const MARKS: [Mark; 7] = [
-    Mark::new(TaskKind::Thread, "k-thread", "thread", "thread"),
-    Mark::new(TaskKind::AsyncTask, "k-async", "async task", "async"),
-    Mark::new(TaskKind::EventLoop, "k-loop", "event loop", "event loop"),
-    Mark::new(TaskKind::Coroutine, "k-coroutine", "coroutine", "coroutine"),
-    Mark::new(TaskKind::Goroutine, "k-goroutine", "goroutine", "goroutine"),
-    Mark::new(TaskKind::Process, "k-process", "process", "process"),
-    Mark::new(TaskKind::None, "k-alone", "no switch", "no switch"),
+/// The styles of all kinds, the one for tasks of no kind last.
+pub const KIND_STYLES: [KindStyle; 7] = [
+    KindStyle::new(TaskKind::Thread, "k-thread", "thread", "thread"),
+    KindStyle::new(TaskKind::AsyncTask, "k-async", "async task", "async"),
+    KindStyle::new(TaskKind::EventLoop, "k-loop", "event loop", "event loop"),
+    KindStyle::new(TaskKind::Coroutine, "k-coroutine", "coroutine", "coroutine"),
+    KindStyle::new(TaskKind::Goroutine, "k-goroutine", "goroutine", "goroutine"),
+    KindStyle::new(TaskKind::Process, "k-process", "process", "process"),
+    KindStyle::new(TaskKind::None, "k-alone", "no switch", "no switch"),
 ];
 
-impl Mark {
+impl KindStyle {
     const fn new(
         kind: TaskKind,
         class: &'static str,
@@ -47,15 +47,15 @@ impl Mark {
     }
 }
 
-/// The mark of a kind; without one, the mark of no switch.
-pub fn mark(kind: Option<TaskKind>) -> Mark {
-    let [.., last] = MARKS;
-    MARKS.into_iter().find(|mark| Some(mark.kind) == kind).unwrap_or(last)
+/// The style of a kind; without one, the style of no switch.
+pub fn kind_style(kind: Option<TaskKind>) -> KindStyle {
+    let [.., last] = KIND_STYLES;
+    KIND_STYLES.into_iter().find(|style| Some(style.kind) == kind).unwrap_or(last)
 }
 
 /// The class that sets the colour of a row.
 pub fn class_of(row: &Row) -> &'static str {
-    mark(row.kind).class
+    kind_style(row.kind).class
 }
 
 /// What shows processes in a picture: the same in plots and on the poster.
@@ -97,14 +97,14 @@ pub struct Picture {
     pub description: String,
     /// Coloured classes, each with its meaning.
     pub legend: Vec<(&'static str, String)>,
-    /// Its height in pixels.
+    /// The height in pixels.
     pub height: f64,
-    /// Its elements.
+    /// The elements of SVG.
     pub body: String,
 }
 
 impl Picture {
-    /// Its title with the unit on its axis; ratios have none.
+    /// The title with the unit on its axis; ratios have none.
     fn title_with_unit(&self) -> String {
         if self.unit == "×" {
             return self.title.clone();
@@ -209,6 +209,30 @@ pub fn text(share: f64, y: f64, anchor: &str, class: &str, text: &str) -> String
     let y = number(y);
     let text = escape(text);
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{anchor}>{text}</text>")
+}
+
+/// The baseline of a plot's title, and the distance between lines below it, in pixels.
+pub const TITLE: f64 = 14.0;
+pub const LINE: f64 = 17.0;
+
+/// The lines above a plot's marks.
+pub struct Heads {
+    pub elements: String,
+    /// The baseline of the last line, in pixels.
+    pub baseline: f64,
+}
+
+impl Heads {
+    /// A plot's title, what it shows, and its axis.
+    pub fn new(title: &str, what: &str, axis: &str) -> Self {
+        let mut elements = text(0.0, TITLE, START, "head", title);
+        let mut baseline = TITLE;
+        for words in [what, axis].into_iter().filter(|words| !words.is_empty()) {
+            baseline += LINE;
+            elements += &text(0.0, baseline, START, "axis", words);
+        }
+        Self { elements, baseline }
+    }
 }
 
 pub fn line(from: (f64, f64), to: (f64, f64), class: &str) -> String {
