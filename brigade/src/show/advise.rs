@@ -35,8 +35,11 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
         page.push(Block::Heading(2, INHERITED.to_owned()));
         page.push(Block::Items(unusual.iter().map(unlike_usual).collect()));
     }
-    let ranked = standing.filter(|standing| !standing.ranks.is_empty());
-    page.extend(ranked.into_iter().flat_map(|standing| ranks(standing, settings)));
+    if let Some(standing) = standing
+        && !standing.ranks.is_empty()
+    {
+        page.extend(ranks(standing, settings));
+    }
     page
 }
 

@@ -177,7 +177,8 @@ fn takes<'a>(cases: impl Iterator<Item = &'a Compared>) -> String {
             Quantity::Bytes => "the memory",
             _ => "as long",
         };
-        let (label, times) = (&case.rows[0].label, hundredths(case.ratio.value));
+        let label = &case.rows[0].label;
+        let times = hundredths(case.ratio.value);
         format!("{label} takes {times} times {what} {}", ends(&case.ratio, hundredths))
     });
     let more = match cases.len().saturating_sub(MOST_NAMED) {
@@ -392,7 +393,9 @@ fn side(label: &str, described: &Side, shows_own_state: bool) -> String {
             parts.push(quoted([flag, &*command]));
         }
     }
-    parts.extend(state_of(states).filter(|_| shows_own_state));
+    if shows_own_state {
+        parts.extend(state_of(states));
+    }
     format!("{label}: {}", parts.join(", "))
 }
 

@@ -296,9 +296,15 @@ mod tests {
     }
 
     fn step(units: u64, saving: Saving) -> SavingStep {
-        let (case, over) = (String::new(), String::new());
-        let (over_ns, switches, over_switches) = (20_000.0, None, None);
-        SavingStep { case, over, units, saving, over_ns, switches, over_switches }
+        SavingStep {
+            case: String::new(),
+            over: String::new(),
+            units,
+            saving,
+            over_ns: 20_000.0,
+            switches: None,
+            over_switches: None,
+        }
     }
 
     fn savings() -> Savings {

@@ -72,7 +72,8 @@ fn fastest(Fastest { text, label, figure, others }: &Fastest) -> String {
         .iter()
         .enumerate()
         .map(|(at, (label, ratio))| {
-            let (line, by) = (with_article(label), factor(ratio.value));
+            let line = with_article(label);
+            let by = factor(ratio.value);
             if at == 0 {
                 format!("{} takes {by} times as long", capital(&line))
             } else {
@@ -177,16 +178,19 @@ pub fn table(loads: &Loads) -> Table {
     let mut columns = vec![left(&heading)];
     for load in &loads.loads {
         columns.push(right(load));
-        columns.extend(has_factors(loads).then(|| right("×")));
+        if has_factors(loads) {
+            columns.push(right("×"));
+        }
     }
-    let turn = if loads.turn == WRITE_TURN { "writer" } else { &loads.turn };
-    columns.extend(has_turns.then(|| right(turn)));
+    if has_turns {
+        columns.push(right(if loads.turn == WRITE_TURN { "writer" } else { &loads.turn }));
+    }
     let mut table = Table::new(columns);
     for line in &loads.lines {
         let exclusive = if line.is_exclusive { " (exclusive)" } else { "" };
         let mut cells = vec![format!("{}{exclusive}", line.label)];
         for at in 0..loads.loads.len() {
-            cells.extend(cells_of(loads, line, at));
+            cells.extend(load_cells(loads, line, at));
         }
         if has_turns {
             // Under the last load that has turns.
@@ -219,7 +223,7 @@ fn with_cpu(time_ns: f64, cpu_ns: Option<f64>) -> String {
 }
 
 /// A figure and its factor or its CPU time, or a percentile.
-fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
+fn load_cells(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
     if loads.tails {
         let late = line.p99_ns.get(at).copied().flatten();
         return vec![late.map_or(ABSENT.to_owned(), duration)];
@@ -238,35 +242,51 @@ fn cells_of(loads: &Loads, line: &LoadLine, at: usize) -> Vec<String> {
     cells
 }
 
+/// A column for a part of a row's time.
+struct TimeColumn {
+    heading: &'static str,
+    /// The part, unless the kernel did not count it.
+    ns: fn(&Parts) -> Option<f64>,
+}
+
+impl TimeColumn {
+    const fn new(heading: &'static str, ns: fn(&Parts) -> Option<f64>) -> Self {
+        Self { heading, ns }
+    }
+}
+
+/// The parts of a row's time, which add up to it. Without the kernel's counts all waiting is in the last.
+const TIME_COLUMNS: [TimeColumn; 6] = [
+    TimeColumn::new("user", |parts| Some(parts.user_ns)),
+    TimeColumn::new("kernel", |parts| Some(parts.kernel_ns)),
+    TimeColumn::new("asleep", |parts| Some(parts.waiting_for?.idle_ns)),
+    TimeColumn::new("waking", |parts| Some(parts.waiting_for?.waking_ns)),
+    TimeColumn::new("queued", |parts| Some(parts.waiting_for?.queued_ns)),
+    TimeColumn::new("other", |parts| {
+        let rest = parts.waiting_for.map(|why| why.stolen_ns + why.rest_ns);
+        Some(rest.unwrap_or(parts.waiting_ns))
+    }),
+];
+
 /// Where the time of each case goes: shares that add up to the whole. The lines are those of the
 /// group's table.
 pub fn parts_table(group: &Group, names: &Names) -> Table {
-    let parts = ["user", "kernel", "asleep", "waking", "queued", "other"].map(right);
-    let mut table = Table::new([left("where the time goes")].into_iter().chain(parts));
+    let headings = TIME_COLUMNS.map(|column| right(column.heading));
+    let mut table = Table::new([left("where the time goes")].into_iter().chain(headings));
     let mut rows: Vec<&Row> = group.cases().collect();
     rows.sort_by_key(|row| place_of(group, row).map(|(line, _)| line.letter));
     for row in rows {
         let Some(parts) = row.parts else { continue };
-        let shares = percentages(times_of(&parts));
+        let times = TIME_COLUMNS.map(|column| (column.ns)(&parts));
+        let shares = percentages(times.map(|ns| ns.unwrap_or(0.0)));
         let mut cells = vec![names.name(row)];
-        for (at, share) in shares.into_iter().enumerate() {
-            // Without the kernel's counts all waiting is in the last.
-            let is_known = parts.waiting_for.is_some() || ![2, 3, 4].contains(&at);
+        for (ns, share) in times.iter().zip(shares) {
             let shown = format!("{share}{NO_BREAK_SPACE}%");
-            cells.push(if is_known { shown } else { ABSENT.to_owned() });
+            cells.push(if ns.is_some() { shown } else { ABSENT.to_owned() });
         }
         table.push(cells);
     }
     table
-}
-
-/// The parts of a row's time: user, kernel, asleep, waking, queued, and others.
-fn times_of(parts: &Parts) -> [f64; 6] {
-    let [asleep, waking, queued, other] = match parts.waiting_for {
-        Some(why) => [why.idle_ns, why.waking_ns, why.queued_ns, why.stolen_ns + why.rest_ns],
-        None => [0.0, 0.0, 0.0, parts.waiting_ns],
-    };
-    [parts.user_ns, parts.kernel_ns, asleep, waking, queued, other]
 }
 
 /// Whole percentages that add up to 100: those with the largest remainders are rounded up.

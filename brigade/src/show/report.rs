@@ -45,7 +45,9 @@ pub fn page(report: &Report, has_names: bool) -> Vec<Block> {
     ];
     page.extend(next_run(run).map(Block::Paragraph));
     let answers = answers(report);
-    page.extend((!answers.is_empty()).then_some(Block::Items(answers)));
+    if !answers.is_empty() {
+        page.push(Block::Items(answers));
+    }
     page.extend(report.screen.iter().flat_map(part));
     for group in &report.groups {
         let names = has_names.then(|| Names::of(report, group));
@@ -76,7 +78,8 @@ pub fn below(report: &Report) -> Vec<Block> {
 /// How many intervals end outside their sample, and why.
 fn beyond_samples(report: &Report) -> String {
     let figures = report.groups.iter().flat_map(|group| &group.rows).filter_map(|row| {
-        let (interval, values) = (row.figure?.interval?, sorted(&row.values()));
+        let interval = row.figure?.interval?;
+        let values = sorted(&row.values());
         Some(interval.low < *values.first()? || interval.high > *values.last()?)
     });
     let are_beyond: Vec<bool> = figures.collect();
@@ -109,11 +112,13 @@ fn part(part: &Part) -> Vec<Block> {
 pub fn failures(report: &Report, folder: &str) -> Vec<String> {
     let rows = report.groups.iter().flat_map(Group::cases);
     let line = |row: &Row| {
-        let (failed, ended, case) = (row.failures(), row.ended(), &row.case);
         let first = row.error.as_deref().unwrap_or("the first gave no reason");
         format!(
-            "{failed} of {ended} processes of {case} failed, the first because: {first} \
-             (brigade report --full {folder})"
+            "{} of {} processes of {} failed, the first because: {first} (brigade report --full \
+             {folder})",
+            row.failures(),
+            row.ended(),
+            row.case
         )
     };
     rows.filter(|row| row.failures() > 0 && row.figure.is_some()).map(line).collect()
@@ -346,8 +351,11 @@ fn parts(group: &Group, names: Option<&Names>) -> Table {
     ];
     let first = [left("where the time goes"), left("")].into_iter();
     let mut table = Table::new(first.chain(figures.map(right)));
-    for row in group.cases().filter(|_| !group.tails) {
-        let Some(parts) = row.parts.filter(|_| row.unit == Quantity::Nanoseconds) else { continue };
+    if group.tails {
+        return table;
+    }
+    for row in group.cases().filter(|row| row.unit == Quantity::Nanoseconds) {
+        let Some(parts) = row.parts else { continue };
         let unit = Unit::fitting(parts.elapsed_ns, Quantity::Nanoseconds);
         let time = |ns: f64| unit.show(ns);
         // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.

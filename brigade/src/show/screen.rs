@@ -90,8 +90,8 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     let is_running = report.run.progress.seconds_left.is_some();
     let is_question = report.screen.is_empty() || report.groups.len() == 1;
     // The forecast is the least important part.
-    let next_run =
-        next_run(&report.run).filter(|_| !is_low).map_or(String::new(), |text| lines(&text));
+    let next_run = if is_low { None } else { next_run(&report.run) };
+    let next_run = next_run.map_or(String::new(), |text| lines(&text));
     let end = format!("{next_run}{}{}", if is_low { "" } else { "\n" }, end(report, place));
     let mut answers = shown_answers(report, is_question);
     let mut text = head(report, place.bold);
@@ -111,7 +111,8 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
         let used = (text.clone() + &end).lines().count() + below;
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
         let full = full_report(place);
-        let of_group = |group| of_group(group, &Names::of(report, group), room, is_running, &full);
+        let of_group =
+            |group| group_text(group, &Names::of(report, group), room, is_running, &full);
         text.extend(report.groups.iter().map(of_group));
     } else {
         text += &parts(report, is_low, is_running);
@@ -163,7 +164,7 @@ fn parts(report: &Report, is_low: bool, is_running: bool) -> String {
             parts.drain(..parts.len() - 1);
         }
     }
-    let rows: String = parts.into_iter().map(of_part).collect();
+    let rows: String = parts.into_iter().map(part_text).collect();
     format!("{}{rows}{LEGEND}\n", column_heads())
 }
 
@@ -288,7 +289,7 @@ fn not_measured(report: &Report, full: &str) -> String {
 }
 
 /// A part: a heading with its axis, and its blocks of rows.
-fn of_part(part: &Part) -> String {
+fn part_text(part: &Part) -> String {
     let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
     let axis = axis(&rows);
     let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), &rows);
@@ -311,10 +312,10 @@ fn full_report(place: Place<'_>) -> String {
 
 /// A group's question, its cases or its table as far as there is room, and its note. `full` is the
 /// command that prints the rest.
-fn of_group(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
+fn group_text(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
     match &group.loads {
-        Some(loads) if !group.parts => of_table(group, &loads::table(loads).text(), room, full),
-        _ => of_cases(group, names, room, is_running, full),
+        Some(loads) if !group.parts => table_text(group, &loads::table(loads).text(), room, full),
+        _ => cases_text(group, names, room, is_running, full),
     }
 }
 
@@ -334,7 +335,7 @@ fn and_more(more: usize, full: &str) -> String {
 
 /// A group's question, the lines of its table as far as there is room, and its note. The lines keep
 /// their places.
-fn of_table(group: &Group, table: &str, room: usize, full: &str) -> String {
+fn table_text(group: &Group, table: &str, room: usize, full: &str) -> String {
     let question = lines(question(group));
     let note = group.note.as_ref().map_or(String::new(), |note| lines(note));
     // With blank lines before the question, and before and after the table.
@@ -352,7 +353,7 @@ fn of_table(group: &Group, table: &str, room: usize, full: &str) -> String {
 
 /// A group's question, its cases as far as there is room, where their time goes if that answers it, and
 /// its note. The cheapest case comes first once the run has ended; until then rows keep their places.
-fn of_cases(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
+fn cases_text(group: &Group, names: &Names, room: usize, is_running: bool, full: &str) -> String {
     let labelled = |row: &Row| Row { label: names.name(row), ..row.clone() };
     let labelled: Vec<Row> = group.cases().map(labelled).collect();
     let mut rows: Vec<&Row> = labelled.iter().collect();
@@ -455,7 +456,7 @@ fn strip(axis: &Scale, values: &[f64]) -> String {
     counts.iter().map(mark).chain([beyond]).collect()
 }
 
-/// What the screen's sentences are, without the room of the screen.
+/// The screen's sentences, however many fit on it.
 pub fn answers(report: &Report) -> Vec<String> {
     report.answers.iter().map(answer).collect()
 }
@@ -535,7 +536,8 @@ mod tests {
         let stop: Disturb = |process, ns| process.stopped_ns = Some(ns);
         let throttle: Disturb = |process, ns| {
             let found = &mut process.record.as_mut().unwrap().interference;
-            (found.throttled_ns, found.throttled_periods) = (Some(2 * ns), Some([9, 10]));
+            found.throttled_ns = Some(2 * ns);
+            found.throttled_periods = Some([9, 10]);
         };
         for (disturb, word) in [(stop, "STOPPED"), (throttle, "THROTTLED")] {
             let mut run = fixtures::run();
@@ -666,8 +668,8 @@ mod tests {
         let manifest = Manifest::load(None).unwrap();
         let report = |saved: &WholeRun, rounds: u32| {
             let progress = RunProgress { rounds, is_complete: true, ..Default::default() };
-            let (name, run) = ("run-1".to_owned(), &mut saved.judged());
-            report(&manifest, RunData { name, run, progress, alike: &[] })
+            let run = &mut saved.judged();
+            report(&manifest, RunData { name: "run-1".to_owned(), run, progress, alike: &[] })
         };
         for folder in contract::repository::recorded_runs() {
             check(&report(&fixtures::read(&folder), 20));
@@ -686,7 +688,9 @@ mod tests {
         assert_eq!(rounds(&report), "12 rounds");
         assert_eq!(bar(&report.run.progress), "");
         let progress = &mut report.run.progress;
-        (progress.is_complete, progress.share, progress.rounds) = (false, 0.5, 9);
+        progress.is_complete = false;
+        progress.share = 0.5;
+        progress.rounds = 9;
         assert_eq!(rounds(&report), "interrupted after 9 of about 18 rounds");
         report.run.progress.seconds_left = Some(95.4);
         assert_eq!(rounds(&report), "9 of about 18 rounds");
@@ -702,8 +706,8 @@ mod tests {
         let manifest = Manifest::load(None).unwrap();
         let mut reports = contract::repository::recorded_runs().into_iter().map(|folder| {
             let progress = RunProgress { rounds: 20, is_complete: true, ..Default::default() };
-            let (name, run) = ("run".to_owned(), &mut fixtures::read(&folder).judged());
-            report(&manifest, RunData { name, run, progress, alike: &[] })
+            let run = &mut fixtures::read(&folder).judged();
+            report(&manifest, RunData { name: "run".to_owned(), run, progress, alike: &[] })
         });
         reports.find(|report| report.screen.len() == 4).expect("a default run")
     }
@@ -743,7 +747,7 @@ mod tests {
         report.screen.clear();
         let names = Names::of(&report, &report.groups[0]);
         let full = "brigade report --full x";
-        insta::assert_snapshot!(of_group(&report.groups[0], &names, 8, false, full), @"
+        insta::assert_snapshot!(group_text(&report.groups[0], &names, 8, false, full), @"
         What does a hop cost?
                                        median 8 in 10 within      × each process (log)
                                                                     892 ns        22 µs

@@ -50,7 +50,8 @@ pub fn verdict(run: &RunSummary) -> Verdict {
     } else if !state.is_fit
         && let Some(command) = command::same_cases(run)
     {
-        let (cause, when) = (what_disturbed(state), when(state.word));
+        let cause = what_disturbed(state);
+        let when = when(state.word);
         format!("{cause}. Do not quote these figures; repeat it {when}: {command}")
     } else {
         text
@@ -146,7 +147,7 @@ fn changed_speed(state: &State) -> String {
     format!("the machine changed speed by {change}")
 }
 
-/// That the machine was slower or faster than before.
+/// How the machine's pace differs from before.
 fn pace(pace: Option<Pace>) -> String {
     let Some(Pace { ratio, runs }) = pace else { return String::new() };
     format!(
