@@ -1,7 +1,7 @@
 //! The answer of `brigade advise`: in what this machine is slow, and the settings that may be the
 //! reason.
 
-use super::page::{Block, Table, item, joined, left, right, unbroken};
+use super::page::{Block, Columns, item, joined, unbroken};
 use super::quantity::{factor, figure};
 use super::verdict::{Verdict, no_answer, verdict};
 use crate::judge::advice::{CostKind, Setting, Slow};
@@ -142,20 +142,21 @@ fn unlike_usual(Unusual { name, now, usual, does, .. }: &Unusual) -> String {
 
 /// Each figure of a run among recorded machines, and a setting that may be the reason.
 fn ranks(Standing { report, ranks, .. }: &Standing, settings: &[Setting]) -> Vec<Block> {
-    let columns = [left("figure"), right("here"), left("worse than"), right("×"), left("suspect")];
-    let mut table = Table::new(columns);
-    for rank @ Rank { row, block, cost, ratio, better, known } in *ranks {
-        let may_slow = |setting: &&Setting| rank.is_slow() && *cost == Some(setting.cost);
-        let suspect = settings.iter().find(may_slow);
+    let worse_than = |rank: &Rank| {
         let mark = if rank.is_slow() { " !" } else { "" };
-        table.push(vec![
-            joined([&row.label, block]),
-            figure(row),
-            format!("{better} of {known}{mark}"),
-            factor(*ratio),
-            suspect.map_or(String::new(), |setting| setting.name.clone()),
-        ]);
-    }
+        format!("{} of {}{mark}", rank.better, rank.known)
+    };
+    let suspect = |rank: &Rank| {
+        let may_slow = |setting: &&Setting| rank.is_slow() && rank.cost == Some(setting.cost);
+        settings.iter().find(may_slow).map_or(String::new(), |setting| setting.name.clone())
+    };
+    let table = Columns::<&Rank>::new()
+        .left("figure", |rank| joined([&rank.row.label, rank.block]))
+        .right("here", |rank| figure(rank.row))
+        .left("worse than", |rank| worse_than(rank))
+        .right("×", |rank| factor(rank.ratio))
+        .left("suspect", |rank| suspect(rank))
+        .table(*ranks);
     let Verdict { word, .. } = verdict(&report.run);
     let source = format!(
         "Medians of {}, which was {word}. ×: relative to the median of recorded machines.",

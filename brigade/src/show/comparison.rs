@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use harness::flags::name;
 
 use super::machine::difference;
-use super::page::{Block, NO_BREAK_SPACE, Table, left, right, unbroken};
+use super::page::{Block, Columns, NO_BREAK_SPACE, Table, unbroken};
 use super::quantity::{brief, ends, figure, percent, small_share, three_digits, with_ends};
 use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
 use crate::judge::compare::{
@@ -15,6 +15,7 @@ use crate::judge::compare::{
 use crate::judge::environment::{Difference, DifferencesByKind, by_kind};
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::state::State;
+use crate::judge::statistics::Estimate;
 use crate::shell::quoted;
 
 /// The names of the sides.
@@ -341,13 +342,6 @@ fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
 
 /// A row for each case: changed cases, then unresolved ones, each by size of the ratio.
 fn table(comparison: &Comparison) -> Table {
-    let mut table = Table::new([
-        left("case"),
-        right("baseline"),
-        right("candidate"),
-        left("ratio [interval]"),
-        left("verdict"),
-    ]);
     let size = |case: &Compared| case.ratio.value.ln().abs();
     let rank = |case: &Compared| match case.verdict {
         Verdict::Slower | Verdict::Faster => 0,
@@ -356,14 +350,15 @@ fn table(comparison: &Comparison) -> Table {
     };
     let mut cases: Vec<&Compared> = comparison.cases.iter().collect();
     cases.sort_by(|a, b| rank(a).cmp(&rank(b)).then(size(b).total_cmp(&size(a))));
-    for case in cases {
-        let [baseline, candidate] = case.rows.each_ref().map(figure);
-        // Such as `1.051 [1.012, 1.093]`.
-        let ratio = with_ends(&thousandths(case.ratio.value), &case.ratio, thousandths);
-        let label = case.rows[0].label.clone();
-        table.push(vec![label, baseline, candidate, ratio, name(&case.verdict)]);
-    }
-    table
+    // Such as `1.051 [1.012, 1.093]`.
+    let ratio = |ratio: &Estimate| with_ends(&thousandths(ratio.value), ratio, thousandths);
+    Columns::<&Compared>::new()
+        .left("case", |case| case.rows[0].label.clone())
+        .right("baseline", |case| figure(&case.rows[0]))
+        .right("candidate", |case| figure(&case.rows[1]))
+        .left("ratio [interval]", move |case| ratio(&case.ratio))
+        .left("verdict", |case| name(&case.verdict))
+        .table(cases)
 }
 
 /// A ratio with two decimals near 1.

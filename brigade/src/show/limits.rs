@@ -6,7 +6,7 @@ use harness::limits::{Forecast, Limit, Line, Resource};
 use indicatif::HumanCount;
 
 use super::group::{percent_with_ends, with_minus};
-use super::page::{self, ABSENT, Block, Table, left, right, unbroken};
+use super::page::{self, ABSENT, Block, Columns, Table, unbroken};
 use super::quantity::{brief_ticks, figure, percent, shown};
 use super::verdict::{Verdict, no_answer, verdict};
 use crate::judge::connections::{Servers, bytes_per_connection, free_memory};
@@ -69,32 +69,20 @@ fn fits_in_words(forecast: &Forecast) -> String {
 
 /// The limits of a kind; the one that decides is marked.
 fn limits_table(forecast: &Forecast) -> Table {
-    let mut table = Table::new([
-        left(""),
-        left("limit"),
-        right("value"),
-        right("in use"),
-        right("per task"),
-        right("allows"),
-    ]);
-    for line in &forecast.limits {
-        let Line { limit, per_task, allows, .. } = line;
-        let quantity = |amount| quantity(limit.resource, amount);
-        let value = if limit.unknown.is_some() {
-            "unknown".to_owned()
-        } else {
-            limit.value.map_or("unlimited".to_owned(), quantity)
-        };
-        table.push(vec![
-            if forecast.binding() == Some(line) { ">" } else { "" }.to_owned(),
-            short_name(limit),
-            value,
-            quantity(limit.in_use),
-            quantity(*per_task),
-            allows.map_or(ABSENT.to_owned(), count),
-        ]);
-    }
-    table
+    let mark = |line: &Line| if forecast.binding() == Some(line) { ">" } else { "" };
+    let value = |limit: &Limit| match limit.value {
+        _ if limit.unknown.is_some() => "unknown".to_owned(),
+        Some(value) => quantity(limit.resource, value),
+        None => "unlimited".to_owned(),
+    };
+    Columns::<&Line>::new()
+        .left("", |line| mark(line).to_owned())
+        .left("limit", |line| short_name(&line.limit))
+        .right("value", |line| value(&line.limit))
+        .right("in use", |line| quantity(line.limit.resource, line.limit.in_use))
+        .right("per task", |line| quantity(line.limit.resource, line.per_task))
+        .right("allows", |line| line.allows.map_or(ABSENT.to_owned(), count))
+        .table(&forecast.limits)
 }
 
 /// What raises each limit that so many tasks reach, or without a number any.
@@ -113,34 +101,23 @@ fn raising_commands(forecast: &Forecast, tasks: Option<u64>) -> String {
 /// After an answer one row per kind: how many fit, and if a number was given whether they do, and
 /// their memory.
 pub fn kinds_page(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) -> String {
-    let mut table = Table::new(match tasks {
-        Some(tasks) => {
-            vec![left(&count(tasks)), left("fit?"), right("memory"), right("fit"), left("limit")]
-        }
-        None => vec![left("kind"), right("fit"), left("limit")],
-    });
-    for forecast in kinds {
-        let mut cells = vec![name(&forecast.kind)];
-        if let Some((tasks, bytes)) = tasks.zip(forecast.memory_bytes) {
-            let fits = if !forecast.allows(tasks) {
-                "NO"
-            } else if forecast.at_most {
-                "unknown"
-            } else {
-                "yes"
-            };
-            cells.extend([fits.to_owned(), quantity(Resource::Memory, bytes)]);
-        }
-        // If limits are unknown, it is the most.
-        let fits = match forecast.fits.map(count) {
-            None if forecast.at_most => "unknown".to_owned(),
-            Some(fits) if forecast.at_most => format!("at most {fits}"),
-            fits => fits.unwrap_or(ABSENT.to_owned()),
-        };
-        let limit = forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit));
-        cells.extend([fits, limit]);
-        table.push(cells);
+    let mut columns = Columns::<&Forecast>::new();
+    if let Some(tasks) = tasks {
+        let memory = |bytes| quantity(Resource::Memory, bytes);
+        columns = columns
+            .left(&count(tasks), |forecast| name(&forecast.kind))
+            .left("fit?", move |forecast| do_fit(forecast, tasks).to_owned())
+            .right("memory", move |forecast| forecast.memory_bytes.map_or(String::new(), memory));
+    } else {
+        columns = columns.left("kind", |forecast| name(&forecast.kind));
     }
+    let limit = |forecast: &Forecast| {
+        forecast.binding().map_or(ABSENT.to_owned(), |line| short_name(&line.limit))
+    };
+    let table = columns
+        .right("fit", |forecast| how_many_fit(forecast))
+        .left("limit", |forecast| limit(forecast))
+        .table(kinds);
     let details = match tasks {
         Some(_) => "All kinds: brigade limits. Details: brigade limits --kind KIND",
         None => "Details: brigade limits --kind KIND",
@@ -148,6 +125,26 @@ pub fn kinds_page(kinds: &[Forecast], tasks: Option<u64>, mut page: Vec<Block>) 
     let details = details.to_owned();
     page.extend([Block::Table(table), Block::Paragraph(details)]);
     page::text(&page)
+}
+
+/// Whether so many tasks of a kind fit.
+fn do_fit(forecast: &Forecast, tasks: u64) -> &'static str {
+    if !forecast.allows(tasks) {
+        "NO"
+    } else if forecast.at_most {
+        "unknown"
+    } else {
+        "yes"
+    }
+}
+
+/// How many tasks of a kind fit. If limits are unknown, it is the most.
+fn how_many_fit(forecast: &Forecast) -> String {
+    match forecast.fits.map(count) {
+        None if forecast.at_most => "unknown".to_owned(),
+        Some(fits) if forecast.at_most => format!("at most {fits}"),
+        fits => fits.unwrap_or(ABSENT.to_owned()),
+    }
 }
 
 /// The name of a limit in a table: of a control group's file as much as fits.
@@ -236,19 +233,15 @@ fn difference(savings: &Savings) -> Option<String> {
 
 /// What the run measured of servers.
 fn measured_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block> {
-    let mut table = Table::new([
-        left("a task for each connection"),
-        right("CPU per request"),
-        right("memory of one"),
-        right(&format!("of {}", count(tasks))),
-    ]);
     let memory =
         |bytes: Option<f64>| bytes.map_or(ABSENT.to_owned(), |bytes| shown(bytes, Quantity::Bytes));
-    for row in &servers.rows {
-        let bytes = bytes_per_connection(row);
-        let all = bytes.map(|bytes| bytes * tasks as f64);
-        table.push(vec![row.label.clone(), figure(row), memory(bytes), memory(all)]);
-    }
+    let all = |row: &Row| bytes_per_connection(row).map(|bytes| bytes * tasks as f64);
+    let table = Columns::<&Row>::new()
+        .left("a task for each connection", |row| row.label.clone())
+        .right("CPU per request", |row| figure(row))
+        .right("memory of one", |row| memory(bytes_per_connection(row)))
+        .right(&format!("of {}", count(tasks)), |row| memory(all(row)))
+        .table(servers.rows.iter().copied());
     let Verdict { word, .. } = verdict(&report.run);
     let source = format!("Medians of {}, which was {word}.", report.run.name);
     vec![Block::Table(table), Block::Paragraph(source)]

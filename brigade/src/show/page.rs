@@ -184,6 +184,43 @@ impl Table {
     }
 }
 
+/// What a row of type `R` has in a column.
+type Cell<'a, R> = Box<dyn Fn(&R) -> String + 'a>;
+
+/// The columns of a table, each with what a row of type `R` has in it: the two cannot part.
+pub struct Columns<'a, R> {
+    columns: Vec<(Column, Cell<'a, R>)>,
+}
+
+impl<'a, R> Columns<'a, R> {
+    /// No columns.
+    pub fn new() -> Self {
+        Self { columns: Vec::new() }
+    }
+
+    /// Adds a column of text.
+    pub fn left(mut self, heading: &str, cell: impl Fn(&R) -> String + 'a) -> Self {
+        self.columns.push((left(heading), Box::new(cell)));
+        self
+    }
+
+    /// Adds a column of figures, which are right-aligned.
+    pub fn right(mut self, heading: &str, cell: impl Fn(&R) -> String + 'a) -> Self {
+        self.columns.push((right(heading), Box::new(cell)));
+        self
+    }
+
+    /// The table with these rows.
+    pub fn table(self, rows: impl IntoIterator<Item = R>) -> Table {
+        let (columns, cells): (Vec<Column>, Vec<Cell<R>>) = self.columns.into_iter().unzip();
+        let mut table = Table::new(columns);
+        for row in rows {
+            table.push(cells.iter().map(|cell| cell(&row)).collect());
+        }
+        table
+    }
+}
+
 /// A row's label and what it has in common with others, or other words; empty ones are left out.
 pub fn joined(words: [&str; 2]) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")

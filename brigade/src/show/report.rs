@@ -7,7 +7,7 @@ use super::group::{group_answers, percent_with_ends, question};
 use super::loads;
 use super::machine;
 use super::names::Names;
-use super::page::{ABSENT, Block, Table, joined, left, right};
+use super::page::{ABSENT, Block, Columns, Table, joined, left, right};
 use super::quantity::{
     Unit, duration, estimate, factor_in_group, factor_of, figure, percent, range, three_digits,
     used_of_ended,
@@ -15,10 +15,10 @@ use super::quantity::{
 use super::screen::answers;
 use super::verdict::{Verdict, next_run, verdict};
 use crate::judge::prediction::{Difference, Prediction};
-use crate::judge::report::{Group, Part, Report, RunSummary};
-use crate::judge::row::{MemoryItem, Other, Percentiles, ProcessOutcome, Quantity, Row};
-use crate::judge::savings::Saving;
-use crate::judge::statistics::sorted;
+use crate::judge::report::{Block as BlockOfRows, Group, Part, Report, RunSummary};
+use crate::judge::row::{MemoryItem, Other, Parts, ProcessOutcome, Quantity, Row, WaitingFor};
+use crate::judge::savings::SavingStep;
+use crate::judge::statistics::{Estimate, sorted};
 
 /// What the columns mean.
 const LEGEND: &str = "Medians over n processes, per operation, with a 95 % interval. 80 %: from \
@@ -95,16 +95,14 @@ fn beyond_samples(report: &Report) -> String {
 
 /// A part of the first screen as a table.
 fn part(part: &Part) -> Vec<Block> {
-    let mut table =
-        Table::new([left(&part.of), left("median [95 %]"), left("80 %"), right("×"), right("n")]);
-    for block in &part.blocks {
-        for row in &block.rows {
-            let factor = factor_of(row, block).unwrap_or(ABSENT.to_owned());
-            let label = joined([&row.label, &block.name]);
-            let spread = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
-            table.push(vec![label, estimated(row), spread, factor, count(row)]);
-        }
-    }
+    let rows = part.blocks.iter().flat_map(|block| block.rows.iter().map(move |row| (row, block)));
+    let table = Columns::<(&Row, &BlockOfRows)>::new()
+        .left(&part.of, |(row, block)| joined([&row.label, &block.name]))
+        .left("median [95 %]", |(row, _)| estimated(row))
+        .left("80 %", |(row, _)| spread(row))
+        .right("×", |(row, block)| factor_of(row, block).unwrap_or(ABSENT.to_owned()))
+        .right("n", |(row, _)| count(row))
+        .table(rows);
     vec![Block::Heading(2, part.heading.clone()), Block::Table(table)]
 }
 
@@ -133,24 +131,27 @@ fn answered(group: &Group) -> Vec<Block> {
 
 /// A group's cases, the cheapest first, each with the columns of the first screen.
 pub fn overview(group: &Group, names: &Names) -> Table {
-    let mut table =
-        Table::new([left("case"), right("median"), right("8 in 10 within"), right("×")]);
     let mut rows: Vec<&Row> = group.cases().collect();
     rows.sort_by(|one, other| one.value().total_cmp(&other.value()));
-    for row in rows {
-        let factor = factor_in_group(row).unwrap_or_default();
-        table.push(vec![names.name(row), figure(row), within(row), factor]);
-    }
-    table
+    Columns::<&Row>::new()
+        .left("case", |row| names.name(row))
+        .right("median", |row| figure(row))
+        .right("8 in 10 within", |row| within(row))
+        .right("×", |row| factor_in_group(row).unwrap_or_default())
+        .table(rows)
 }
 
 /// Between what 8 in 10 processes of a row lie, with how many are used if others are not.
 pub fn within(row: &Row) -> String {
-    let range = row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit));
     match used_of_ended(row) {
-        Some(count) => format!("{range} ({count} processes)"),
-        None => range,
+        Some(count) => format!("{} ({count} processes)", spread(row)),
+        None => spread(row),
     }
+}
+
+/// Between what 8 in 10 processes of a row lie.
+fn spread(row: &Row) -> String {
+    row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit))
 }
 
 /// A group's tables. With names, a case's table contains them next to its command line, and the others
@@ -173,56 +174,72 @@ fn named(row: &Row, names: Option<&Names>) -> String {
     names.map_or_else(|| row.case.clone(), |names| names.name(row))
 }
 
+/// A row of the table of figures.
+struct TimesRow<'a> {
+    row: &'a Row,
+    /// Whether the row is the first of its case, which has a name.
+    is_first: bool,
+}
+
+impl TimesRow<'_> {
+    /// Words in the first row of a case.
+    fn once(&self, words: impl FnOnce() -> String) -> String {
+        if self.is_first { words() } else { String::new() }
+    }
+
+    /// What was measured: the case's operation, or a part of it.
+    fn operation(&self) -> String {
+        let row = self.row;
+        if row.measurement == "iteration" { row.operation.clone() } else { row.measurement.clone() }
+    }
+
+    /// A time in the unit of the row's figure, without its symbol.
+    fn time(&self, ns: Option<f64>) -> String {
+        let figure = self.row.figure.map_or(0.0, |figure| figure.value);
+        let unit = Unit::fitting(figure, Quantity::Nanoseconds);
+        ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns))
+    }
+}
+
 /// The figures of a group's cases; more percentiles if the group asks for them.
 fn times(group: &Group, names: Option<&Names>) -> Table {
-    let counts_calls = group.rows.iter().any(|row| row.system_calls.is_some());
-    let mut columns = vec![left("case")];
-    columns.extend(names.map(|_| left("name")));
-    columns.extend(["op", "median [95 %]"].map(left));
+    let mut columns =
+        Columns::<TimesRow>::new().left("case", |shown| shown.once(|| shown.row.case.clone()));
+    if let Some(names) = names {
+        columns = columns.left("name", |shown| shown.once(|| names.name(shown.row)));
+    }
+    columns =
+        columns.left("op", TimesRow::operation).left("median [95 %]", |shown| estimated(shown.row));
     if group.tails {
-        columns.extend(["p50", "p90", "p99", "p99.9"].map(right));
+        columns = columns
+            .right("p50", |shown| shown.time(shown.row.percentiles.p50))
+            .right("p90", |shown| shown.time(shown.row.percentiles.p90))
+            .right("p99", |shown| shown.time(shown.row.percentiles.p99))
+            .right("p99.9", |shown| shown.time(shown.row.percentiles.p999));
     } else {
-        columns.push(left("80 %"));
-        columns.extend(["p50", "p99", "cpu", "sw/op"].map(right));
+        let cpu_ns = |row: &Row| row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds);
+        columns = columns
+            .left("80 %", |shown| spread(shown.row))
+            .right("p50", |shown| shown.time(shown.row.percentiles.p50))
+            .right("p99", |shown| shown.time(shown.row.percentiles.p99))
+            .right("cpu", move |shown| shown.time(cpu_ns(shown.row)))
+            .right("sw/op", |shown| per_operation(shown.row.switches));
     }
-    if counts_calls {
-        columns.push(right("calls/op"));
+    if group.rows.iter().any(|row| row.system_calls.is_some()) {
+        columns = columns.right("calls/op", |shown| per_operation(shown.row.system_calls));
     }
-    columns.push(right("n"));
-    let mut table = Table::new(columns);
+    let mut rows = Vec::new();
     let mut before = "";
     for row in &group.rows {
-        let is_first = row.case != before;
-        let case = if is_first { row.case.clone() } else { String::new() };
-        let name = names.map(|names| if is_first { names.name(row) } else { String::new() });
-        let operation =
-            if row.measurement == "iteration" { &row.operation } else { &row.measurement };
-        let unit =
-            Unit::fitting(row.figure.map_or(0.0, |figure| figure.value), Quantity::Nanoseconds);
-        let time = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), |ns| unit.show(ns));
-        let Percentiles { p50, p90, p99, p999 } = row.percentiles;
-        let mut cells = vec![case];
-        cells.extend(name);
-        cells.extend([operation.clone(), estimated(row)]);
-        if group.tails {
-            cells.extend([p50, p90, p99, p999].map(time));
-        } else {
-            cells.extend([
-                row.range.map_or(ABSENT.to_owned(), |ends| range(ends, row.unit)),
-                time(p50),
-                time(p99),
-                time(row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds)),
-                row.switches.map_or(ABSENT.to_owned(), three_digits),
-            ]);
-        }
-        if counts_calls {
-            cells.push(row.system_calls.map_or(ABSENT.to_owned(), three_digits));
-        }
-        cells.push(count(row));
-        table.push(cells);
+        rows.push(TimesRow { row, is_first: row.case != before });
         before = &row.case;
     }
-    table
+    columns.right("n", |shown| count(shown.row)).table(rows)
+}
+
+/// How often something happens in an operation.
+fn per_operation(count: Option<f64>) -> String {
+    count.map_or(ABSENT.to_owned(), three_digits)
 }
 
 /// The number of processes behind a row's figure, with that of all if others are not used.
@@ -264,129 +281,115 @@ pub fn compared(row: &Row, other: &Other, [label, of_other]: [String; 2]) -> [St
 
 /// What one kind of task saves, at each measured amount of work.
 fn savings(group: &Group) -> Table {
-    let mut table = Table::new([
-        left("saving by work"),
-        right("work"),
-        right("units"),
-        left("share [95 %]"),
-        left("time [95 %]"),
-        right("server's sw/op"),
-        right("of the other"),
-        right("n"),
-    ]);
+    let mut rows = Vec::new();
     for savings in &group.savings {
         let place = savings.place.as_ref().map_or(String::new(), |place| format!("{place}: "));
         let mut name = format!("{place}{}, of {}", savings.kind, savings.of);
         for step in &savings.steps {
-            let Saving { work_ns, share, saved_ns } = &step.saving;
-            let switches = |count: Option<f64>| count.map_or(ABSENT.to_owned(), three_digits);
-            table.push(vec![
-                std::mem::take(&mut name),
-                duration(*work_ns),
-                step.units.to_string(),
-                percent_with_ends(share),
-                estimate(saved_ns, Quantity::Nanoseconds),
-                switches(step.switches),
-                switches(step.over_switches),
-                share.count.to_string(),
-            ]);
+            rows.push((name, step));
+            // The other steps are below it.
+            name = String::new();
         }
     }
-    table
+    Columns::<(String, &SavingStep)>::new()
+        .left("saving by work", |(name, _)| name.clone())
+        .right("work", |(_, step)| duration(step.saving.work_ns))
+        .right("units", |(_, step)| step.units.to_string())
+        .left("share [95 %]", |(_, step)| percent_with_ends(&step.saving.share))
+        .left("time [95 %]", |(_, step)| estimated_ns(&step.saving.saved_ns))
+        .right("server's sw/op", |(_, step)| per_operation(step.switches))
+        .right("of the other", |(_, step)| per_operation(step.over_switches))
+        .right("n", |(_, step)| step.saving.share.count.to_string())
+        .table(rows)
+}
+
+/// A time with its interval.
+fn estimated_ns(figure: &Estimate) -> String {
+    estimate(figure, Quantity::Nanoseconds)
 }
 
 /// What a request costs beyond a server without waits, and what hops predict of that.
 fn predictions(group: &Group) -> Table {
-    let mut table = Table::new([
-        left("beyond a server without waits"),
-        left("measured [95 %]"),
-        left("predicted [95 %]"),
-        right("share"),
-        right("switches"),
-        right("waits"),
-        right("n"),
-    ]);
-    for prediction in &group.predictions {
-        let Prediction { case, measured, predicted, share, switches, waits, .. } = prediction;
-        table.push(vec![
-            case.clone(),
-            estimate(measured, Quantity::Nanoseconds),
-            estimate(predicted, Quantity::Nanoseconds),
-            share.map_or(ABSENT.to_owned(), percent),
-            three_digits(*switches),
-            three_digits(*waits),
-            predicted.count.to_string(),
-        ]);
-    }
-    table
+    Columns::<&Prediction>::new()
+        .left("beyond a server without waits", |found| found.case.clone())
+        .left("measured [95 %]", |found| estimated_ns(&found.measured))
+        .left("predicted [95 %]", |found| estimated_ns(&found.predicted))
+        .right("share", |found| found.share.map_or(ABSENT.to_owned(), percent))
+        .right("switches", |found| three_digits(found.switches))
+        .right("waits", |found| three_digits(found.waits))
+        .right("n", |found| found.predicted.count.to_string())
+        .table(&group.predictions)
 }
 
 /// What a request costs more with one kind than with another, and what hops predict of that.
 fn differences(group: &Group) -> Table {
-    let mut table = Table::new([
-        left("difference between kinds"),
-        left("measured [95 %]"),
-        left("predicted [95 %]"),
-        right("share"),
-        right("n"),
-    ]);
-    for Difference { cases, measured, predicted, share, .. } in &group.differences {
-        table.push(vec![
-            cases.join(" − "),
-            estimate(measured, Quantity::Nanoseconds),
-            estimate(predicted, Quantity::Nanoseconds),
-            share.map_or(ABSENT.to_owned(), percent),
-            predicted.count.to_string(),
-        ]);
+    Columns::<&Difference>::new()
+        .left("difference between kinds", |found| found.cases.join(" − "))
+        .left("measured [95 %]", |found| estimated_ns(&found.measured))
+        .left("predicted [95 %]", |found| estimated_ns(&found.predicted))
+        .right("share", |found| found.share.map_or(ABSENT.to_owned(), percent))
+        .right("n", |found| found.predicted.count.to_string())
+        .table(&group.differences)
+}
+
+/// A row of the table of parts of time.
+struct PartsRow<'a> {
+    row: &'a Row,
+    parts: Parts,
+    unit: Unit,
+}
+
+impl<'a> PartsRow<'a> {
+    /// The parts of a row's time; `None` without any.
+    fn new(row: &'a Row) -> Option<Self> {
+        let parts = row.parts.filter(|_| row.unit == Quantity::Nanoseconds)?;
+        Some(Self { row, parts, unit: Unit::fitting(parts.elapsed_ns, Quantity::Nanoseconds) })
     }
-    table
+
+    /// User or kernel time. A process uses CPU time; if the kernel's ticks saw next to none, they are too
+    /// long.
+    fn ticked(&self, ns: f64) -> String {
+        let shown = self.unit.show_roughly(ns);
+        if ["0", "<0.01"].contains(&shown.as_str()) { ABSENT.to_owned() } else { shown }
+    }
+
+    /// How far user and kernel time may be off, if both are shown.
+    fn error(&self) -> String {
+        let Parts { user_ns, kernel_ns, division_error_ns, .. } = self.parts;
+        let are_shown = [user_ns, kernel_ns].iter().all(|ns| self.ticked(*ns) != ABSENT);
+        match division_error_ns {
+            Some(ns) if are_shown => self.unit.show_roughly(ns),
+            _ => ABSENT.to_owned(),
+        }
+    }
+
+    /// A part of the waiting, if the kernel counted it.
+    fn waiting_for(&self, part: fn(&WaitingFor) -> f64) -> String {
+        let why = self.parts.waiting_for.as_ref();
+        why.map_or(ABSENT.to_owned(), |why| self.unit.show(part(why)))
+    }
 }
 
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
 fn parts(group: &Group, names: Option<&Names>) -> Table {
-    let figures = [
-        "elapsed", "user", "kernel", "error", "waiting", "asleep", "waking", "queued", "overlap",
-        "cross", "idle/op", "ipi/op",
-    ];
-    let first = [left("where the time goes"), left("")].into_iter();
-    let mut table = Table::new(first.chain(figures.map(right)));
-    if group.tails {
-        return table;
-    }
-    for row in group.cases().filter(|row| row.unit == Quantity::Nanoseconds) {
-        let Some(parts) = row.parts else { continue };
-        let unit = Unit::fitting(parts.elapsed_ns, Quantity::Nanoseconds);
-        let time = |ns: f64| unit.show(ns);
-        // A process uses CPU time; if the kernel's ticks saw next to none, they are too long.
-        let ticked = |ns: f64| match unit.show_roughly(ns) {
-            shown if ["0", "<0.01"].contains(&shown.as_str()) => ABSENT.to_owned(),
-            shown => shown,
-        };
-        let [user, kernel] = [parts.user_ns, parts.kernel_ns].map(ticked);
-        let error = parts.division_error_ns.filter(|_| user != ABSENT && kernel != ABSENT);
-        let error = error.map_or(ABSENT.to_owned(), |ns| unit.show_roughly(ns));
-        let reason = |ns: Option<f64>| ns.map_or(ABSENT.to_owned(), time);
-        let share = |part: Option<f64>, show: fn(f64) -> String| part.map_or(ABSENT.into(), show);
-        let why = parts.waiting_for;
-        table.push(vec![
-            named(row, names),
-            unit.symbol.to_owned(),
-            time(parts.elapsed_ns),
-            user,
-            kernel,
-            error,
-            time(parts.waiting_ns),
-            reason(why.map(|why| why.idle_ns)),
-            reason(why.map(|why| why.waking_ns)),
-            reason(why.map(|why| why.queued_ns)),
-            time(parts.overlap_ns),
-            share(parts.crossing_share, percent),
-            share(parts.idle_entries, three_digits),
-            share(parts.interrupts, three_digits),
-        ]);
-    }
-    table
+    let rows = group.cases().filter(|_| !group.tails).filter_map(PartsRow::new);
+    Columns::<PartsRow>::new()
+        .left("where the time goes", |shown| named(shown.row, names))
+        .left("", |shown| shown.unit.symbol.to_owned())
+        .right("elapsed", |shown| shown.unit.show(shown.parts.elapsed_ns))
+        .right("user", |shown| shown.ticked(shown.parts.user_ns))
+        .right("kernel", |shown| shown.ticked(shown.parts.kernel_ns))
+        .right("error", PartsRow::error)
+        .right("waiting", |shown| shown.unit.show(shown.parts.waiting_ns))
+        .right("asleep", |shown| shown.waiting_for(|why| why.idle_ns))
+        .right("waking", |shown| shown.waiting_for(|why| why.waking_ns))
+        .right("queued", |shown| shown.waiting_for(|why| why.queued_ns))
+        .right("overlap", |shown| shown.unit.show(shown.parts.overlap_ns))
+        .right("cross", |shown| shown.parts.crossing_share.map_or(ABSENT.to_owned(), percent))
+        .right("idle/op", |shown| per_operation(shown.parts.idle_entries))
+        .right("ipi/op", |shown| per_operation(shown.parts.interrupts))
+        .table(rows)
 }
 
 /// The memory of a task, part by part.
