@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::row::{Quantity, Row, named, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
-use crate::manifest::{AnswerSpec, Group, LineSpec, Manifest};
+use crate::manifest::{AnswerSpec, Case, Group, LineSpec, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
-const MATTERS: f64 = 1.2;
+const LEAST_ADVANTAGE: f64 = 1.2;
 
 /// A line is unfair if a task waits so many times as long for its turn as it would if all took turns.
 const UNFAIR: f64 = 3.0;
@@ -165,7 +165,7 @@ pub struct Woken {
     pub label: String,
     /// The time from the call until the last one runs, in nanoseconds.
     pub all_ns: f64,
-    /// That time divided by the number of tasks.
+    /// The time of all, divided by the number of tasks.
     pub each_ns: f64,
     /// The time between the first and the last one, in nanoseconds; `null` if not measured.
     pub first_to_last_ns: Option<f64>,
@@ -185,20 +185,52 @@ pub struct Cliff {
     pub ratio: Estimate,
 }
 
-/// A line and its rows: one for each load that was measured.
-struct Line<'a> {
+/// A line with what was measured of it.
+struct MeasuredLine<'a> {
     spec: &'a LineSpec,
     letter: char,
     cases: Vec<String>,
+    /// The row of each case.
     rows: Vec<Option<&'a Row>>,
-    /// Its CPU time under each load, if that answers the question, too.
+    /// The CPU time of each case, if that answers the question, too.
     cpu: Vec<Option<&'a Row>>,
+    /// The time from one turn of a task to its next, in nanoseconds.
     turns: Vec<Option<f64>>,
     /// The time between the first and the last task that an event woke, under each load.
     first_to_last: Vec<Option<f64>>,
 }
 
-impl Line<'_> {
+impl<'a> MeasuredLine<'a> {
+    fn new(
+        manifest: &Manifest,
+        group: &Group,
+        spec: &'a LineSpec,
+        letter: char,
+        rows: &[&'a [Row]],
+    ) -> Self {
+        let cases = manifest.cases_of_line(spec).unwrap_or_default();
+        let name = |case: Option<&Case>| case.map_or(String::new(), |case| case.name.clone());
+        let cases: Vec<String> = cases.into_iter().map(name).collect();
+        let cpu = |case: &String| if group.cpu { named(rows, case, Some(CPU)) } else { None };
+        let measured = |name: &str| -> Vec<Option<f64>> {
+            let figure = |case: &String| Some(named(rows, case, Some(name))?.figure?.value);
+            cases.iter().map(figure).collect()
+        };
+        Self {
+            spec,
+            letter,
+            rows: cases.iter().map(|case| row_of(rows, case)).collect(),
+            cpu: cases.iter().map(cpu).collect(),
+            turns: measured(&group.turn),
+            first_to_last: measured(FIRST_TO_LAST),
+            cases,
+        }
+    }
+
+    fn is_measured(&self) -> bool {
+        self.rows.iter().flatten().any(|row| row.figure.is_some())
+    }
+
     fn figure(&self, load: usize) -> Option<f64> {
         Some((*self.rows.get(load)?)?.figure?.value)
     }
@@ -207,15 +239,15 @@ impl Line<'_> {
     fn time_over(&self, other: &Self, load: usize) -> Option<Estimate> {
         let row = (*self.rows.get(load)?)?;
         let other = (*other.rows.get(load)?)?;
-        (row.unit == Quantity::Nanoseconds).then(|| over(row, other))?
+        if row.unit == Quantity::Nanoseconds { quotient(row, other) } else { None }
     }
 
     /// Whether it takes clearly more CPU time than another line under any load.
     fn takes_more_cpu(&self, other: &Self) -> bool {
         let mut pairs = self.cpu.iter().zip(&other.cpu);
         pairs.any(|(own, other)| {
-            let ratio = own.zip(*other).and_then(|(own, other)| over(own, other));
-            ratio.is_some_and(|ratio| matters(&ratio))
+            let ratio = own.zip(*other).and_then(|(own, other)| quotient(own, other));
+            ratio.is_some_and(|ratio| is_clearly_more(&ratio))
         })
     }
 
@@ -241,87 +273,74 @@ impl Line<'_> {
         let all = (0..self.rows.len()).filter_map(|load| self.unfairness(load));
         all.fold(0.0, f64::max) > UNFAIR
     }
+
+    /// The line as it is reported, with factors to the row with the lowest figure under each load.
+    fn reported(&self, lowest: &[Option<&Row>], has_cpu: bool) -> LoadLine {
+        let rows = || self.rows.iter();
+        let factors = rows().zip(lowest).map(|(row, lowest)| quotient((*row)?, (*lowest)?));
+        let cpu_ns = rows().map(|row| row.and_then(|row| row.cpu_ns));
+        LoadLine {
+            letter: self.letter,
+            label: self.spec.text.clone(),
+            cases: self.cases.clone(),
+            figures: rows().map(|row| row.and_then(|row| row.figure)).collect(),
+            factors: factors.collect(),
+            p99_ns: rows().map(|row| row.and_then(|row| row.percentiles.p99)).collect(),
+            turn_ns: self.turns.clone(),
+            is_exclusive: self.is_exclusive(),
+            cpu_ns: if has_cpu { cpu_ns.collect() } else { Vec::new() },
+        }
+    }
 }
 
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
-    pub fn of<'a>(manifest: &Manifest, group: &'a Group, rows: &[&'a [Row]]) -> Option<Self> {
-        let lines = group.lines.iter().zip('A'..).map(|(spec, letter)| {
-            let cases: Vec<String> = manifest
-                .cases_of_line(spec)
-                .unwrap_or_default()
-                .into_iter()
-                .map(|case| case.map_or(String::new(), |case| case.name.clone()))
-                .collect();
-            let of_cases = cases.iter().map(|case| row_of(rows, case)).collect();
-            let cpu = cases.iter().map(|case| named(rows, case, Some(CPU)).filter(|_| group.cpu));
-            let cpu = cpu.collect();
-            let measured = |name: &str| -> Vec<Option<f64>> {
-                let figure = |case: &String| Some(named(rows, case, Some(name))?.figure?.value);
-                cases.iter().map(figure).collect()
-            };
-            let (turns, first_to_last) = (measured(&group.turn), measured(FIRST_TO_LAST));
-            Line { spec, letter, cases, rows: of_cases, cpu, turns, first_to_last }
-        });
-        let lines: Vec<Line> = lines.collect();
+    pub fn new(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Option<Self> {
+        let lines = group.lines.iter().zip('A'..);
+        let lines: Vec<MeasuredLine> = lines
+            .map(|(spec, letter)| MeasuredLine::new(manifest, group, spec, letter, rows))
+            .collect();
         let lowest: Vec<Option<&Row>> =
             (0..group.loads.len()).map(|load| lowest(&lines, load)).collect();
-        let is_measured =
-            |line: &&Line| line.rows.iter().any(|row| row.is_some_and(|row| row.figure.is_some()));
-        let shown: Vec<LoadLine> = lines
-            .iter()
-            .filter(is_measured)
-            .map(|line| load_line(line, &lowest, group.cpu))
-            .collect();
-        let choices: Vec<&Line> = lines.iter().filter(|line| line.spec.choice).collect();
-        let answer = match &group.answer {
-            AnswerSpec::Choose => advice(&group.loads, &choices, &lines).map(LoadAnswer::Choose),
-            AnswerSpec::Fastest(text) => fastest(text, &choices).map(LoadAnswer::Fastest),
-            AnswerSpec::Late(text) => late(text, &group.loads, &choices).map(LoadAnswer::Late),
-            AnswerSpec::Waking(load) => {
-                waking(load, &group.loads, &choices).map(LoadAnswer::Waking)
-            }
-        };
+        let measured = lines.iter().filter(|line| line.is_measured());
+        let shown: Vec<LoadLine> = measured.map(|line| line.reported(&lowest, group.cpu)).collect();
+        if shown.is_empty() {
+            return None;
+        }
         let unit = |row: &Option<&Row>| row.map_or(Quantity::Nanoseconds, |row| row.unit);
-        let operation = lines.iter().flat_map(|line| &line.rows).flatten().next();
-        let operation = operation.map(|row| row.operation.clone());
-        (!shown.is_empty()).then(|| Self {
+        let row = lines.iter().flat_map(|line| &line.rows).flatten().next();
+        Some(Self {
             heading: group.heading.clone(),
-            operation: operation.unwrap_or_default(),
+            operation: row.map_or(String::new(), |row| row.operation.clone()),
             loads: group.loads.clone(),
             units: lowest.iter().map(unit).collect(),
             tails: group.tails,
             turn: group.turn.clone(),
             lines: shown,
-            answer,
+            answer: answer(group, &lines),
         })
     }
 }
 
-fn load_line(line: &Line, lowest: &[Option<&Row>], has_cpu: bool) -> LoadLine {
-    let cpu_ns = |row: &Option<&Row>| row.and_then(|row| row.cpu_ns);
-    let factors = line.rows.iter().zip(lowest).map(|(row, lowest)| over((*row)?, (*lowest)?));
-    LoadLine {
-        letter: line.letter,
-        label: line.spec.text.clone(),
-        cases: line.cases.clone(),
-        figures: line.rows.iter().map(|row| row.and_then(|row| row.figure)).collect(),
-        factors: factors.collect(),
-        p99_ns: line.rows.iter().map(|row| row.and_then(|row| row.percentiles.p99)).collect(),
-        turn_ns: line.turns.clone(),
-        is_exclusive: line.is_exclusive(),
-        cpu_ns: line.rows.iter().filter(|_| has_cpu).map(cpu_ns).collect(),
+/// What the lines of a group answer.
+fn answer(group: &Group, lines: &[MeasuredLine]) -> Option<LoadAnswer> {
+    let choices: Vec<&MeasuredLine> = lines.iter().filter(|line| line.spec.choice).collect();
+    match &group.answer {
+        AnswerSpec::Choose => advice(&group.loads, &choices, lines).map(LoadAnswer::Choose),
+        AnswerSpec::Fastest(text) => fastest(text, &choices).map(LoadAnswer::Fastest),
+        AnswerSpec::Late(text) => late(text, &group.loads, &choices).map(LoadAnswer::Late),
+        AnswerSpec::Waking(load) => waking(load, &group.loads, &choices).map(LoadAnswer::Waking),
     }
 }
 
 /// The row with the lowest figure under a load.
-fn lowest<'a>(lines: &[Line<'a>], load: usize) -> Option<&'a Row> {
+fn lowest<'a>(lines: &[MeasuredLine<'a>], load: usize) -> Option<&'a Row> {
     let rows = lines.iter().filter_map(|line| *line.rows.get(load)?);
     rows.min_by(|one, other| one.value().total_cmp(&other.value()))
 }
 
-/// A row over another one, round by round.
-pub fn over(row: &Row, other: &Row) -> Option<Estimate> {
+/// A row's figure divided by another's, round by round.
+pub fn quotient(row: &Row, other: &Row) -> Option<Estimate> {
     ratio(&[row, other].map(Row::by_round), CONFIDENCE, DEPENDENT)
 }
 
@@ -331,37 +350,62 @@ fn nearer_end(ratio: &Estimate) -> f64 {
 }
 
 /// Whether one would choose another line for this ratio of the usual one to it.
-pub fn matters(ratio: &Estimate) -> bool {
-    nearer_end(ratio) >= MATTERS
+pub fn is_clearly_more(ratio: &Estimate) -> bool {
+    nearer_end(ratio) >= LEAST_ADVANTAGE
 }
 
-/// Compares the first choice with the others under each load. One that is unfair, or takes clearly more
-/// CPU time, is not cheaper.
-fn advice(loads: &[String], choices: &[&Line], lines: &[Line]) -> Option<LoadAdvice> {
-    let (usual, others) = choices.split_first()?;
-    usual.rows.iter().flatten().next()?.figure?;
-    // A line, the load under which it is cheaper, and the ratio to it.
-    let mut best: Option<(&Line, usize, Estimate)> = None;
-    for other in others.iter().filter(|other| !other.is_unfair() && !other.takes_more_cpu(usual)) {
+/// A line that is cheaper than the usual one under a load.
+struct Better<'a> {
+    line: &'a MeasuredLine<'a>,
+    /// The place of the load.
+    at: usize,
+    /// How many times as long the usual one takes.
+    ratio: Estimate,
+}
+
+/// The line that is cheapest compared with the usual one under a load. One that is unfair, or takes
+/// clearly more CPU time, is not cheaper.
+fn better<'a>(
+    loads: &[String],
+    usual: &MeasuredLine,
+    others: &[&'a MeasuredLine<'a>],
+) -> Option<Better<'a>> {
+    let mut best: Option<Better> = None;
+    for &line in others {
+        if line.is_unfair() || line.takes_more_cpu(usual) {
+            continue;
+        }
         for at in 0..loads.len() {
-            let Some(ratio) = usual.time_over(other, at).filter(matters) else { continue };
-            if best.as_ref().is_none_or(|(.., known)| nearer_end(&ratio) >= nearer_end(known)) {
-                best = Some((other, at, ratio));
+            let Some(ratio) = usual.time_over(line, at).filter(is_clearly_more) else { continue };
+            if best.as_ref().is_none_or(|best| nearer_end(&ratio) >= nearer_end(&best.ratio)) {
+                best = Some(Better { line, at, ratio });
             }
         }
     }
-    let depends = best.as_ref().is_some_and(|(other, ..)| {
-        let mut back = (0..loads.len()).filter_map(|at| other.time_over(usual, at));
-        back.any(|ratio| matters(&ratio))
+    best
+}
+
+/// Compares the first choice with the others under each load.
+fn advice(
+    loads: &[String],
+    choices: &[&MeasuredLine],
+    lines: &[MeasuredLine],
+) -> Option<LoadAdvice> {
+    let (usual, others) = choices.split_first()?;
+    usual.rows.iter().flatten().next()?.figure?;
+    let best = better(loads, usual, others);
+    let depends = best.as_ref().is_some_and(|best| {
+        let mut back = (0..loads.len()).filter_map(|at| best.line.time_over(usual, at));
+        back.any(|ratio| is_clearly_more(&ratio))
     });
-    let cpu_ns = |(other, at, _): &(&Line, usize, Estimate)| (*other.cpu.get(*at)?)?.figure;
+    let cpu_ns = |best: &Better| Some((*best.line.cpu.get(best.at)?)?.figure?.value);
     Some(LoadAdvice {
         usual: usual.spec.text.clone(),
-        better: best.as_ref().map(|(other, ..)| other.spec.text.clone()),
-        load: best.as_ref().map_or(String::new(), |(_, at, _)| loads[*at].clone()),
-        better_ns: best.as_ref().and_then(|(other, at, _)| other.figure(*at)),
-        better_cpu_ns: best.as_ref().and_then(cpu_ns).map(|figure| figure.value),
-        ratio: best.map(|(.., ratio)| ratio),
+        better: best.as_ref().map(|best| best.line.spec.text.clone()),
+        load: best.as_ref().map_or(String::new(), |best| loads[best.at].clone()),
+        better_ns: best.as_ref().and_then(|best| best.line.figure(best.at)),
+        better_cpu_ns: best.as_ref().and_then(cpu_ns),
+        ratio: best.map(|best| best.ratio),
         depends,
         is_fair: usual.turns.iter().any(Option::is_some),
         unfair: unfair(loads, usual, lines),
@@ -369,10 +413,10 @@ fn advice(loads: &[String], choices: &[&Line], lines: &[Line]) -> Option<LoadAdv
 }
 
 /// Lines that look cheap under the last load, but with which a task waits long for its turn.
-fn unfair(loads: &[String], usual: &Line, lines: &[Line]) -> Vec<Unfair> {
+fn unfair(loads: &[String], usual: &MeasuredLine, lines: &[MeasuredLine]) -> Vec<Unfair> {
     let Some(last) = loads.len().checked_sub(1) else { return Vec::new() };
     let Some(usual_ns) = usual.figure(last) else { return Vec::new() };
-    let unfair = |line: &Line| {
+    let unfair = |line: &MeasuredLine| {
         let is_unfair = line.unfairness(last)? > UNFAIR;
         let looks_cheap = line.figure(last)? <= LOOKS_CHEAP * usual_ns;
         (is_unfair && looks_cheap).then_some(Unfair {
@@ -385,7 +429,7 @@ fn unfair(loads: &[String], usual: &Line, lines: &[Line]) -> Vec<Unfair> {
 }
 
 /// The choice with the lowest figure under the first load, and the ratios of the others.
-fn fastest(text: &str, choices: &[&Line]) -> Option<Fastest> {
+fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     let mut measured: Vec<(&str, &Row)> = Vec::new();
     for line in choices {
         if let Some(row) = line.rows.first().copied().flatten().filter(|row| row.figure.is_some()) {
@@ -396,7 +440,7 @@ fn fastest(text: &str, choices: &[&Line]) -> Option<Fastest> {
     let ((label, first), others) = measured.split_first()?;
     let others: Vec<(String, Estimate)> = others
         .iter()
-        .filter_map(|(label, row)| Some(((*label).to_owned(), over(row, first)?)))
+        .filter_map(|(label, row)| Some(((*label).to_owned(), quotient(row, first)?)))
         .collect();
     (!others.is_empty()).then_some(Fastest {
         text: text.to_owned(),
@@ -407,7 +451,7 @@ fn fastest(text: &str, choices: &[&Line]) -> Option<Fastest> {
 }
 
 /// How late others are under the last load, by choice.
-fn late(text: &str, loads: &[String], choices: &[&Line]) -> Option<Late> {
+fn late(text: &str, loads: &[String], choices: &[&MeasuredLine]) -> Option<Late> {
     let last = loads.len().checked_sub(1)?;
     let mut lines = Vec::new();
     for line in choices {
@@ -422,7 +466,7 @@ fn late(text: &str, loads: &[String], choices: &[&Line]) -> Option<Late> {
 }
 
 /// What waking a number of tasks takes, by choice. `None` without that of the first.
-fn waking(load: &str, loads: &[String], choices: &[&Line]) -> Option<Waking> {
+fn waking(load: &str, loads: &[String], choices: &[&MeasuredLine]) -> Option<Waking> {
     let at = loads.iter().position(|known| known == load)?;
     let mut lines = Vec::new();
     for line in choices {
@@ -442,12 +486,12 @@ fn waking(load: &str, loads: &[String], choices: &[&Line]) -> Option<Waking> {
 }
 
 /// The largest step up between successive loads, by the nearer end of its interval, if it matters.
-fn cliff(loads: &[String], choices: &[&Line]) -> Option<Cliff> {
+fn cliff(loads: &[String], choices: &[&MeasuredLine]) -> Option<Cliff> {
     let mut largest: Option<Cliff> = None;
     for line in choices {
         for (at, pair) in line.rows.windows(2).enumerate() {
             let [Some(smaller), Some(larger)] = pair else { continue };
-            let Some(ratio) = over(larger, smaller).filter(matters) else { continue };
+            let Some(ratio) = quotient(larger, smaller).filter(is_clearly_more) else { continue };
             let known = largest.as_ref().map_or(0.0, |cliff| nearer_end(&cliff.ratio));
             if nearer_end(&ratio) > known {
                 let [from, to] = [at, at + 1].map(|at| loads[at].clone());
@@ -475,9 +519,9 @@ mod tests {
     }
 
     /// A line with these rows, with which a task waits so many times as long as its rows take.
-    fn line<'a>(spec: &'a LineSpec, rows: &'a [Row], turns: f64) -> Line<'a> {
+    fn line<'a>(spec: &'a LineSpec, rows: &'a [Row], turns: f64) -> MeasuredLine<'a> {
         let turn = |row: &Row| Some(row.figure?.value * turns);
-        Line {
+        MeasuredLine {
             spec,
             letter: 'A',
             cases: vec![String::new(); rows.len()],
@@ -496,11 +540,11 @@ mod tests {
         let times = [[100.0, 100.0], [90.0, 50.0]].map(|times| times.map(row));
         for (cpu, better) in [([200.0, 210.0], Some("other")), ([200.0, 500.0], None)] {
             let cpu = [[200.0, 200.0], cpu].map(|times| times.map(row));
-            let lines = [0, 1].map(|at| Line {
+            let lines = [0, 1].map(|at| MeasuredLine {
                 cpu: cpu[at].iter().map(Some).collect(),
                 ..line(&specs[at], &times[at], 8.0)
             });
-            let choices: Vec<&Line> = lines.iter().collect();
+            let choices: Vec<&MeasuredLine> = lines.iter().collect();
             let found = advice(&loads, &choices, &lines).unwrap();
             assert_eq!(found.better.as_deref(), better, "{cpu:?}");
             let figures = better.map(|_| (50, 210));
@@ -523,7 +567,7 @@ mod tests {
         ] {
             let [own, others] = [[100.0, 100.0], times].map(|times| times.map(row));
             let lines = [line(&usual, &own, 8.0), line(&other, &others, turns)];
-            let choices: Vec<&Line> = lines.iter().collect();
+            let choices: Vec<&MeasuredLine> = lines.iter().collect();
             let found = advice(&loads, &choices, &lines).unwrap();
             assert_eq!(
                 (found.better.as_deref(), &*found.load, found.depends),
@@ -589,7 +633,8 @@ mod tests {
                 Row { percentiles: Percentiles { p99, ..Percentiles::default() }, ..row(1.0) },
             ]
         };
-        let (with, without) = (late_by(Some(5e7)), late_by(None));
+        let with = late_by(Some(5e7));
+        let without = late_by(None);
         let found = |one: &[Row], other: &[Row]| {
             let lines = [line(&first, one, 1.0), line(&second, other, 1.0)];
             let found = late("{}", &loads, &lines.iter().collect::<Vec<_>>())?;

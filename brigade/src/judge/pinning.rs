@@ -28,11 +28,11 @@ pub struct Pinning {
 
 impl Pinning {
     /// The parts in the run with these rows; `None` if the group asks for none, or a case is missing.
-    pub fn of(group: &Group, rows: &[&[Row]]) -> Option<Self> {
+    pub fn new(group: &Group, rows: &[&[Row]]) -> Option<Self> {
         let PinningSpec { one_cpu, any_cpu, any_cpu_awake, other_cpu_awake } =
             group.pinning.as_ref()?;
         let of_case = |case: &String| row_of(rows, case);
-        Self::between(
+        Self::divided(
             of_case(one_cpu)?,
             of_case(any_cpu)?,
             of_case(any_cpu_awake)?,
@@ -41,7 +41,7 @@ impl Pinning {
     }
 
     /// Divides the difference: a part is at most what those before it leave, so that they add up.
-    fn between(
+    fn divided(
         one_cpu: &Row,
         any_cpu: &Row,
         any_cpu_awake: &Row,
@@ -102,7 +102,7 @@ mod tests {
             ([4.0, 3.0, 3.0, 8.0], Some(1.0), [0.0; 3]),
         ] {
             let [one, any, awake, other] = times.map(|ns| row(ns, crossing));
-            let found = Pinning::between(&one, &any, &awake, &other).unwrap();
+            let found = Pinning::divided(&one, &any, &awake, &other).unwrap();
             let parts = [found.waking_ns, found.interrupt_ns.unwrap_or(0.0), found.rest_ns];
             assert_eq!(parts, expected, "{times:?}");
             assert_eq!(found.difference.value, times[1] - times[0]);

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::loads::{matters, over};
+use super::loads::{is_clearly_more, quotient};
 use super::row::{Row, named, row_of, rows_of_lines};
 use super::statistics::Estimate;
 use crate::manifest::{Group, Manifest, ReadSharesSpec};
@@ -69,7 +69,7 @@ impl ReadShares {
         let mut steps: Vec<ReadShare> = found.collect();
         steps.sort_by_key(|step| step.percent);
         let work_ns = row_of(rows, &steps.first()?.case)?.work_ns.unwrap_or(0.0);
-        let cheaper = steps.iter().rev().take_while(|step| matters(&step.ratio));
+        let cheaper = steps.iter().rev().take_while(|step| is_clearly_more(&step.ratio));
         Some(Self {
             lock: spec.lock.clone(),
             mutex: spec.mutex.clone(),
@@ -100,15 +100,15 @@ impl ReadShare {
             percent: case.number("read")?,
             case: case.case.clone(),
             over: mutex.case.clone(),
-            ratio: over(mutex, case)?,
-            wait: Wait::of(rows, case),
-            mutex_wait: Wait::of(rows, mutex),
+            ratio: quotient(mutex, case)?,
+            wait: Wait::new(rows, case),
+            mutex_wait: Wait::new(rows, mutex),
         })
     }
 }
 
 impl Wait {
-    fn of(rows: &[&[Row]], case: &Row) -> Option<Self> {
+    fn new(rows: &[&[Row]], case: &Row) -> Option<Self> {
         let row = named(rows, &case.case, Some(WRITE_TURN))?;
         Some(Self { mean_ns: row.figure?.value, p99_ns: row.percentiles.p99 })
     }

@@ -470,7 +470,7 @@ fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
 
 /// The least factor that an answer is about, at the nearer end of its interval: two runs of one
 /// build never disagree about its direction.
-const MATTERS: f64 = 1.2;
+const LEAST_ANSWERED: f64 = 1.2;
 
 /// The least ratio that is a reason: what one case has and the other lacks is a third of its time.
 const REASON: f64 = 1.4;
@@ -490,7 +490,7 @@ fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
         let row = cases.row(&spec.case, measurement)?;
         let ratio = cases.ratio(row, &spec.over, measurement)?;
         let ends = ratio.interval?;
-        if ends.low < MATTERS {
+        if ends.low < LEAST_ANSWERED {
             return None;
         }
         let guess = spec.guess.unwrap_or(1.0);
@@ -548,13 +548,13 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
         comparisons: stated.comparisons.iter().filter_map(|row| cases.requested(row)).collect(),
         answers: answers(&stated.sentences, cases),
         parts: stated.parts,
-        pinning: Pinning::of(stated, &cases.rows),
+        pinning: Pinning::new(stated, &cases.rows),
         addition: stated.addition.as_ref().and_then(|spec| cases.addition(spec)),
         savings: Savings::all(manifest, stated, &cases.rows),
         read_shares: ReadShares::all(manifest, stated, &cases.rows),
         predictions: Prediction::all(manifest, stated, &cases.rows),
         differences: Difference::all(manifest, stated, &cases.rows),
-        loads: Loads::of(manifest, stated, &cases.rows),
+        loads: Loads::new(manifest, stated, &cases.rows),
         rows,
     });
     groups.chain(Some(others).filter(|group| !group.rows.is_empty())).collect()
