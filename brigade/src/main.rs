@@ -46,7 +46,7 @@ mod tests {
 
     use crate::judge::compare::Comparison;
     use crate::judge::report::Report;
-    use crate::measure::guest::Laps;
+    use crate::measure::guest::GuestLaps;
     use crate::show::json::{Advice, ImpactOfProgram, Limits};
     use crate::store::results::{Environment, Invocation, RunDescription};
 
@@ -69,7 +69,7 @@ mod tests {
     fn every_schema_is_committed() {
         check::<Environment>("environment.schema.json");
         check::<Invocation>("invocation.schema.json");
-        check::<Laps>("laps.schema.json");
+        check::<GuestLaps>("laps.schema.json");
         check::<RunDescription>("run.schema.json");
         check::<Comparison>("comparison.schema.json");
         check::<Report>("report.schema.json");

@@ -7,7 +7,7 @@ use harness::terminal;
 use crate::commands::output;
 use crate::commands::session::{Built, Session, check_flags};
 use crate::exit::Exit;
-use crate::manifest::tables::Form;
+use crate::manifest::tables::OutputForm;
 use crate::manifest::{Case, Manifest, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, flags_without, invoke, number};
@@ -88,7 +88,7 @@ fn examine(case: &Case, binary: &Executable, signals: &mut Signals) -> Finding {
     let case = &brief;
     let Invocation { outcome, record, error, .. } =
         invoke(&Job::once(case, binary, &case.check), signals);
-    let is_guest = binary.program.form == Form::Laps;
+    let is_guest = binary.program.form == OutputForm::Laps;
     if outcome == Outcome::Measured
         && let Some(record) = record
         && let Err(reason) = verify(case, is_guest, &record)

@@ -7,7 +7,7 @@ use crate::commands::output;
 use crate::commands::session::check_flags;
 use crate::exit::{Exit, UsageError};
 use crate::judge::report::OTHER_MANIFEST;
-use crate::manifest::{Case, Group, Manifest, default_seconds};
+use crate::manifest::{Case, GroupSpec, Manifest, default_seconds};
 use crate::measure::availability::Capabilities;
 use crate::measure::invoke::command;
 use crate::programs;
@@ -53,7 +53,7 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
         table.push(cells.map(|cell| terminal::line(&cell)).to_vec());
     };
     push(DEFAULT, default.len(), "What does concurrency cost on this machine?");
-    for Group { name, question, cases, .. } in &manifest.groups {
+    for GroupSpec { name, question, cases, .. } in &manifest.groups {
         push(name, cases.len(), question);
     }
     let more = format!(
@@ -66,8 +66,8 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
 }
 
 /// A group's question and note, and its cases; those that cannot run here with the reason.
-fn group_page(manifest: &Manifest, group: &Group, capabilities: &Capabilities) -> String {
-    let Group { name, question, note, cases, .. } = group;
+fn group_page(manifest: &Manifest, group: &GroupSpec, capabilities: &Capabilities) -> String {
+    let GroupSpec { name, question, note, cases, .. } = group;
     let mut text = lines(&terminal::line(question));
     text.extend(note.iter().map(|note| lines(&terminal::line(note))));
     let cases = cases.iter().filter_map(|name| manifest.case(name).ok()).collect();

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Interrupted, UsageError};
 use crate::judge::sample::Sample;
 use crate::judge::statistics::median;
 use crate::judge::trace::Blame;
-use crate::manifest::tables::Form;
+use crate::manifest::tables::OutputForm;
 use crate::manifest::{Case, Manifest};
 use crate::measure::executables::Executable;
 use crate::measure::invoke::{Job, invoke};
@@ -37,7 +37,7 @@ const SECONDS: [&str; 2] = ["--max-time", "0.05"];
 pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
     manifest.admit(slice::from_ref(&flags.case));
     let case = manifest.chosen(slice::from_ref(&flags.case))?[0];
-    if manifest.program_of(case).form == Form::Laps {
+    if manifest.program_of(case).form == OutputForm::Laps {
         bail!(UsageError(format!("{}: programs in other languages do not trace", case.name)));
     }
     let tracing = ["--trace", "FILE"].map(str::to_owned);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::row::{Quantity, Row, named, row_of};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, ratio};
-use crate::manifest::{AnswerSpec, Case, Group, LineSpec, Manifest};
+use crate::manifest::{AnswerSpec, Case, GroupSpec, LineSpec, Manifest};
 
 /// The least factor, at the nearer end of its interval, for which one would choose another line.
 const LEAST_ADVANTAGE: f64 = 1.2;
@@ -203,7 +203,7 @@ struct MeasuredLine<'a> {
 impl<'a> MeasuredLine<'a> {
     fn new(
         manifest: &Manifest,
-        group: &Group,
+        group: &GroupSpec,
         spec: &'a LineSpec,
         letter: char,
         rows: &[&'a [Row]],
@@ -295,7 +295,7 @@ impl<'a> MeasuredLine<'a> {
 
 impl Loads {
     /// The table of a group. `None` if the run with these rows has none of its cases.
-    pub fn new(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Option<Self> {
+    pub fn new(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Option<Self> {
         let lines = group.lines.iter().zip('A'..);
         let lines: Vec<MeasuredLine> = lines
             .map(|(spec, letter)| MeasuredLine::new(manifest, group, spec, letter, rows))
@@ -323,7 +323,7 @@ impl Loads {
 }
 
 /// What the lines of a group answer.
-fn answer(group: &Group, lines: &[MeasuredLine]) -> Option<LoadAnswer> {
+fn answer(group: &GroupSpec, lines: &[MeasuredLine]) -> Option<LoadAnswer> {
     let choices: Vec<&MeasuredLine> = lines.iter().filter(|line| line.spec.choice).collect();
     match &group.answer {
         AnswerSpec::Choose => advice(&group.loads, &choices, lines).map(LoadAnswer::Choose),

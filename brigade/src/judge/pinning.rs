@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::row::{Row, row_of};
 use super::statistics::{Estimate, difference};
-use crate::manifest::{Group, PinningSpec};
+use crate::manifest::{GroupSpec, PinningSpec};
 
 /// A hop on one CPU and on any CPU, and the parts of the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,7 +28,7 @@ pub struct Pinning {
 
 impl Pinning {
     /// The parts in the run with these rows; `None` if the group asks for none, or a case is missing.
-    pub fn new(group: &Group, rows: &[&[Row]]) -> Option<Self> {
+    pub fn new(group: &GroupSpec, rows: &[&[Row]]) -> Option<Self> {
         let PinningSpec { one_cpu, any_cpu, any_cpu_awake, other_cpu_awake } =
             group.pinning.as_ref()?;
         let of_case = |case: &String| row_of(rows, case);

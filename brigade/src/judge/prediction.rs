@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::row::{Row, row_of};
 use super::statistics::{ByRound, Estimate, difference};
-use crate::manifest::{Group, Manifest, PredictionSpec};
+use crate::manifest::{GroupSpec, Manifest, PredictionSpec};
 
 /// What a request costs beyond the server `one`, which waits for nothing, and what hops predict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,14 +55,14 @@ struct Judged {
 
 impl Prediction {
     /// The predictions of a group for the run with these rows.
-    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
+    pub fn all(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Vec<Self> {
         judged(manifest, group, rows).into_iter().map(|judged| judged.prediction).collect()
     }
 }
 
 impl Difference {
     /// For each server `one` of a group the difference of its first kind to each other.
-    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
+    pub fn all(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Vec<Self> {
         let judged = judged(manifest, group, rows);
         let is_alike = |one: &Judged, other: &Judged| one.prediction.one == other.prediction.one;
         let of_other = |(at, other): (usize, &Judged)| {
@@ -93,7 +93,7 @@ fn share(measured: Estimate, predicted: Estimate) -> Option<f64> {
 }
 
 /// The predictions of a group, in the manifest's order.
-fn judged(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Judged> {
+fn judged(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Vec<Judged> {
     group.predictions.iter().flat_map(|spec| judged_by(manifest, spec, rows)).collect()
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::loads::{is_clearly_more, quotient};
 use super::row::{Row, named, row_of, rows_of_lines};
 use super::statistics::Estimate;
-use crate::manifest::{Group, Manifest, ReadSharesSpec};
+use crate::manifest::{GroupSpec, Manifest, ReadSharesSpec};
 
 /// The measurement of how long writers wait.
 pub const WRITE_TURN: &str = "write_turn";
@@ -58,7 +58,7 @@ pub struct Wait {
 
 impl ReadShares {
     /// What a group's read-write locks and mutexes take in the run with these rows.
-    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
+    pub fn all(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Vec<Self> {
         let specs = group.read_shares.iter();
         specs.filter_map(|spec| Self::new(manifest, spec, rows)).collect()
     }

@@ -18,8 +18,8 @@ use super::savings::Savings;
 use super::state::{FEWEST_ROUNDS, State, Word};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
-    AdditionSpec, FigureSpec, Group as GroupSpec, Manifest, ReasonSpec, SentenceSpec,
-    default_seconds, tables,
+    AdditionSpec, FigureSpec, GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds,
+    tables,
 };
 use crate::store::RECORDED;
 use crate::store::results::Skipped;
@@ -36,7 +36,7 @@ pub struct Report {
     /// The run.
     pub run: RunSummary,
     /// The first screen; empty if the run has none of its cases.
-    pub screen: Vec<Part>,
+    pub screen: Vec<ScreenPart>,
     /// What the ratios of the run answer, the most surprising first.
     pub answers: Vec<Answer>,
     /// The cases, by the question they answer.
@@ -131,10 +131,10 @@ pub struct RunProgress {
 }
 
 /// A part of the first screen.
-pub type Part = tables::Part<Row>;
+pub type ScreenPart = tables::ScreenPart<Row>;
 
 /// Rows with factors to one of them.
-pub type Block = tables::Block<Row>;
+pub type ScreenBlock = tables::ScreenBlock<Row>;
 
 /// A sentence about a ratio.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -451,19 +451,19 @@ fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
 }
 
 /// The parts of the first screen of which the run measures a case.
-fn screen(manifest: &Manifest, cases: &Cases) -> Vec<Part> {
+fn screen(manifest: &Manifest, cases: &Cases) -> Vec<ScreenPart> {
     let is_shown = |row: &Row| cases.planned.contains(&row.case) || row.figure.is_some();
     let parts = manifest.screen.iter().map(|part| {
         let blocks = part.blocks.iter().map(|block| {
             let rows = block.rows.iter().map(|spec| cases.on_screen(spec, &block.reference));
-            Block {
+            ScreenBlock {
                 name: block.name.clone(),
                 reference: block.reference.clone(),
                 rows: rows.filter(is_shown).collect(),
             }
         });
-        let blocks: Vec<Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
-        Part { heading: part.heading.clone(), of: part.of.clone(), blocks }
+        let blocks: Vec<ScreenBlock> = blocks.filter(|block| !block.rows.is_empty()).collect();
+        ScreenPart { heading: part.heading.clone(), of: part.of.clone(), blocks }
     });
     parts.filter(|part| !part.blocks.is_empty()).collect()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::row::{Row, named, row_of, rows_of_lines};
 use super::statistics::{ByRound, CONFIDENCE, DEPENDENT, Estimate, Interval, difference, ratio};
-use crate::manifest::{Group, Manifest, SavingsSpec};
+use crate::manifest::{GroupSpec, Manifest, SavingsSpec};
 
 /// The amounts of work at which savings are interpolated, in nanoseconds.
 const WORK_NS: [f64; 2] = [10_000.0, 100_000.0];
@@ -91,7 +91,7 @@ struct Measured {
 
 impl Savings {
     /// What a group's kinds save in the run with these rows.
-    pub fn all(manifest: &Manifest, group: &Group, rows: &[&[Row]]) -> Vec<Self> {
+    pub fn all(manifest: &Manifest, group: &GroupSpec, rows: &[&[Row]]) -> Vec<Self> {
         let mut all = Vec::<Self>::new();
         for spec in &group.savings {
             let Some(mut savings) = Self::new(manifest, spec, rows) else { continue };

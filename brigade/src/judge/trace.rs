@@ -15,7 +15,7 @@ use super::statistics::{quantile, sorted};
 
 /// The parts of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum HopPart {
     /// The sender is on a CPU, until it leaves it or the receiver runs.
     Sending,
     /// The sender is on a CPU, and the one that the receiver takes next is idle.
@@ -38,7 +38,7 @@ pub enum Part {
     Running,
 }
 
-impl Part {
+impl HopPart {
     /// The part that a hop which is slow for this reason is blamed on: waking a sleeping CPU
     /// holds up the sender as well.
     fn cause(self) -> Self {
@@ -49,7 +49,7 @@ impl Part {
 /// A piece of a hop, spent on one part.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    pub part: Part,
+    pub part: HopPart,
     pub from_ns: u64,
     pub to_ns: u64,
     /// The CPU concerned.
@@ -100,7 +100,7 @@ impl Quantiles {
 /// What all hops spent on one part.
 #[derive(Clone, Copy, Debug)]
 pub struct PartTime {
-    pub part: Part,
+    pub part: HopPart,
     /// The quantiles over all hops, of which some spend nothing on it.
     pub quantiles: Quantiles,
     /// The part's share of the time of all laps, 0 to 1.
@@ -111,7 +111,7 @@ pub struct PartTime {
 #[derive(Clone, Copy, Debug)]
 pub struct Cause {
     /// The part on which the hop spent most beyond the median.
-    pub part: Part,
+    pub part: HopPart,
     /// The time that it spent on this part.
     pub ns: u64,
     /// The longest piece of that.
@@ -194,14 +194,14 @@ impl Blame {
 
 fn parts(laps: &[Vec<Hop>]) -> Vec<PartTime> {
     let hops: Vec<&Hop> = laps.iter().flatten().collect();
-    let mut spent = BTreeMap::<Part, Vec<u64>>::new();
+    let mut spent = BTreeMap::<HopPart, Vec<u64>>::new();
     for (index, hop) in hops.iter().enumerate() {
         for piece in &hop.pieces {
             spent.entry(piece.part).or_insert_with(|| vec![0; hops.len()])[index] += piece.ns();
         }
     }
     let whole: u64 = hops.iter().map(|hop| hop.ns()).sum();
-    let part = |(part, spent): (Part, Vec<u64>)| {
+    let part = |(part, spent): (HopPart, Vec<u64>)| {
         let share = spent.iter().sum::<u64>() as f64 / whole.max(1) as f64;
         PartTime { part, quantiles: Quantiles::new(spent), share }
     };
@@ -365,13 +365,13 @@ impl<'a> Span<'a> {
             by: Some(stop.tid),
         };
         if sends && from.tid == to.tid {
-            piece(Part::Running, from)
+            piece(HopPart::Running, from)
         } else if takes && (at.start >= waits || !sends) {
-            piece(Part::Receiving, to)
+            piece(HopPart::Receiving, to)
         } else if sends {
             let next = Neighbours::new(self.turns_of_thread(to.tid), at.start).next;
             let is_idle = next.is_some_and(|next| self.running(next.cpu, at.start) == Some(0));
-            piece(if is_idle { Part::SendingToIdle } else { Part::Sending }, from)
+            piece(if is_idle { HopPart::SendingToIdle } else { HopPart::Sending }, from)
         } else {
             self.gap(from, to, at)
         }
@@ -406,15 +406,15 @@ impl<'a> Span<'a> {
         let is_direct =
             length as f64 <= self.direct_ns && before.is_some_and(|turn| turn.to_ns == at.start);
         let part = match by {
-            None if is_direct || (self.whole_machine && is_short) => Part::Switching,
-            None if self.whole_machine => Part::Unknown,
-            None if is_ready || is_off => Part::Preempted,
-            _ if is_sender && !is_ready && is_short => Part::Waiting,
-            _ if is_sender && !is_ready => Part::Unknown,
-            Some(0) if is_short && !is_ready => Part::Asleep,
-            Some(0) | None => Part::Unknown,
-            Some(_) if is_ready => Part::Preempted,
-            Some(_) => Part::Queued,
+            None if is_direct || (self.whole_machine && is_short) => HopPart::Switching,
+            None if self.whole_machine => HopPart::Unknown,
+            None if is_ready || is_off => HopPart::Preempted,
+            _ if is_sender && !is_ready && is_short => HopPart::Waiting,
+            _ if is_sender && !is_ready => HopPart::Unknown,
+            Some(0) if is_short && !is_ready => HopPart::Asleep,
+            Some(0) | None => HopPart::Unknown,
+            Some(_) if is_ready => HopPart::Preempted,
+            Some(_) => HopPart::Queued,
         };
         Piece { part, from_ns: at.start, to_ns: at.end, cpu, by }
     }
@@ -446,7 +446,7 @@ fn turns(batch: &Batch) -> Vec<Turn> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Part::*;
+    use super::HopPart::*;
     use super::*;
     use Direction::{In, Out, Preempted as Off};
 
@@ -473,7 +473,7 @@ mod tests {
         Trace { whole_machine, batches: vec![batch], ..Trace::default() }
     }
 
-    fn parts(trace: &Trace) -> Vec<(Part, u64)> {
+    fn parts(trace: &Trace) -> Vec<(HopPart, u64)> {
         let blame = Blame::new(trace.clone()).expect("a consistent trace");
         blame.laps[0][0].pieces.iter().map(|piece| (piece.part, piece.ns())).collect()
     }
@@ -494,7 +494,7 @@ mod tests {
         let queued = [(Queued, 55), (Switching, 5)];
         let preempted = [(Preempted, 55), (Switching, 5)];
         // The stops, the switches, whether all are seen, and the gap.
-        type Case<'a> = ([Stop; 2], &'a [Switch], bool, &'a [(Part, u64)]);
+        type Case<'a> = ([Stop; 2], &'a [Switch], bool, &'a [(HopPart, u64)]);
         let cases: [Case; 10] = [
             (near, &[left, comes(0)], true, &[(Switching, 60)]),
             (near, &[left, comes(0)], false, &[(Switching, 60)]),

@@ -18,10 +18,10 @@ pub use case::{Case, Placement, flags_of, program_of, without_flag};
 use case::{Defaults, Rule, expand, identity, parameters, words};
 pub use nearest::{did_you_mean, nearest};
 pub use tables::{
-    AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, NameSpec, Part, PinningSpec,
-    PredictionSpec, ReadSharesSpec, ReasonSpec, SavingsSpec, SentenceSpec, SwitchKind,
+    AdditionSpec, AnswerSpec, CostKind, FigureSpec, LineSpec, NameSpec, PinningSpec,
+    PredictionSpec, ReadSharesSpec, ReasonSpec, SavingsSpec, ScreenPart, SentenceSpec, SwitchKind,
 };
-use tables::{Form, Program};
+use tables::{OutputForm, ProgramSpec};
 
 /// The tables whose cases `brigade run` measures.
 const DEFAULT: [&str; 3] = ["screen", "sentence", "impact"];
@@ -73,18 +73,18 @@ pub struct Manifest {
     comparison_flags: Option<String>,
     rules: Vec<Rule>,
     /// The programs by name, also those of this binary without a table.
-    pub programs: BTreeMap<String, Program>,
+    pub programs: BTreeMap<String, ProgramSpec>,
     /// The flags that make no difference, by program.
     #[serde(skip)]
     defaults: BTreeMap<String, Defaults>,
     /// The questions, in the order of the report.
     #[serde(rename = "group")]
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupSpec>,
     /// The cases of all groups, each once, in the order of the report.
     #[serde(skip)]
     pub cases: Vec<Case>,
     /// The first screen of a report.
-    pub screen: Vec<Part<FigureSpec>>,
+    pub screen: Vec<ScreenPart<FigureSpec>>,
     /// Candidates for the sentences below the first screen.
     #[serde(rename = "sentence")]
     pub sentences: Vec<SentenceSpec>,
@@ -97,7 +97,7 @@ pub struct Manifest {
 /// A question and the cases that answer it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct GroupSpec {
     /// Its name on the command line.
     pub name: String,
     /// The question in one sentence.
@@ -276,7 +276,8 @@ impl Manifest {
         for line in lines {
             for line in expand(line)? {
                 let case = self.parsed(&line)?;
-                if self.program_of(&case).form == Form::Laps && case.placement == Placement::Spread
+                if self.program_of(&case).form == OutputForm::Laps
+                    && case.placement == Placement::Spread
                 {
                     return Err(format!("'{line}': a guest's tasks cannot be spread"));
                 }
@@ -370,7 +371,7 @@ impl Manifest {
     }
 
     /// The program that a case runs.
-    pub fn program_of(&self, case: &Case) -> &Program {
+    pub fn program_of(&self, case: &Case) -> &ProgramSpec {
         &self.programs[&case.program]
     }
 

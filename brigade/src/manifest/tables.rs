@@ -13,7 +13,7 @@ use super::case::Case;
 /// A program that measures one thing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Program {
+pub struct ProgramSpec {
     /// Its file, relative to the folder of guests. Without it and `build`, this binary contains the
     /// program, which then needs no table.
     pub path: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Program {
     /// A command that runs the file, such as `python3`; empty for a binary.
     pub interpreter: Vec<String>,
     /// The form of its output.
-    pub form: Form,
+    pub form: OutputForm,
     /// Tools that must be installed.
     pub needs: Vec<Tool>,
     /// What its tasks are, unless this binary contains it.
@@ -36,7 +36,7 @@ pub struct Program {
     pub defaults: String,
 }
 
-impl Program {
+impl ProgramSpec {
     /// What the tasks of one of its cases are, if its table says so.
     pub fn task_kind(&self, case: &Case) -> Option<TaskKind> {
         let other = self.tasks_with.iter().find(|(words, _)| case.has(words));
@@ -45,7 +45,7 @@ impl Program {
 
     /// Whether it is another language's, or a server that echo-server starts.
     fn is_guest(&self) -> bool {
-        self.form == Form::Laps || self.server.is_some()
+        self.form == OutputForm::Laps || self.server.is_some()
     }
 
     /// Whether this binary contains it.
@@ -81,7 +81,7 @@ pub struct Build {
 /// The form of a program's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum OutputForm {
     /// A complete record.
     #[default]
     Record,
@@ -128,20 +128,20 @@ impl FigureSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Part"))]
 #[serde(deny_unknown_fields)]
-pub struct Part<R> {
+pub struct ScreenPart<R> {
     /// The activity, such as `CREATE`.
     pub heading: String,
     /// What one figure measures, such as `one hop`.
     pub of: String,
     /// Blocks of rows that are compared with one another.
-    pub blocks: Vec<Block<R>>,
+    pub blocks: Vec<ScreenBlock<R>>,
 }
 
 /// Rows of the first screen that are divided by one of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Block"))]
 #[serde(deny_unknown_fields)]
-pub struct Block<R> {
+pub struct ScreenBlock<R> {
     /// What the rows have in common; empty if the heading says it.
     #[serde(default)]
     pub name: String,

@@ -14,7 +14,7 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 
 use crate::exit::{Interrupted, UsageError};
-use crate::manifest::tables::{Build, Form, Program};
+use crate::manifest::tables::{Build, OutputForm, ProgramSpec};
 use crate::manifest::{Case, Manifest};
 use crate::measure::availability::{Capabilities, prebuilt};
 use crate::measure::process::{self, Cause, Signals};
@@ -32,7 +32,7 @@ pub const LOAD: &str = "echo-server";
 pub struct Executable {
     /// The measured file: a binary or a script.
     pub file: PathBuf,
-    pub program: Program,
+    pub program: ProgramSpec,
     /// Its name in `file`, which is a `brigade`; `None` if the file is the program.
     contained: Option<String>,
     /// The folder that a guest runs in; `None` for this process's.
@@ -48,7 +48,7 @@ fn state(path: &Path) -> io::Result<(u64, SystemTime)> {
 }
 
 impl Executable {
-    fn new(file: PathBuf, contained: Option<&str>, program: &Program) -> anyhow::Result<Self> {
+    fn new(file: PathBuf, contained: Option<&str>, program: &ProgramSpec) -> anyhow::Result<Self> {
         let looking = || format!("looking for {}: build it first", file.display());
         let found = state(&file).with_context(looking)?;
         let contained = contained.map(str::to_owned);
@@ -137,7 +137,7 @@ pub fn executables(
         };
         let executable = Executable::new(file, contained, program);
         let mut executable = executable.with_context(|| format!("program '{name}'"))?;
-        if program.form == Form::Laps {
+        if program.form == OutputForm::Laps {
             executable.folder = Some(guests.to_owned());
         }
         executables.insert(name.clone(), executable);

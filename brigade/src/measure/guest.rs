@@ -44,7 +44,7 @@ pub struct Guest {
     read: usize,
     searched: usize,
     stage: Stage,
-    laps: Option<Laps>,
+    laps: Option<GuestLaps>,
 }
 
 /// A guest's progress.
@@ -127,7 +127,7 @@ impl Guest {
             ("measured", Stage::Measuring(start)) => Ok(Stage::Measured(start.end().map(Box::new))),
             ("measured", Stage::Before) => wrong("printed `measured`, but not `measuring`"),
             ("measured", _) => wrong("printed `measured` twice"),
-            (text, stage) if text.starts_with('{') => Laps::parse(text).map(|laps| {
+            (text, stage) if text.starts_with('{') => GuestLaps::parse(text).map(|laps| {
                 self.laps = Some(laps);
                 stage
             }),
@@ -178,12 +178,12 @@ const LONGEST_LAP_NS: u64 = 1_000_000_000_000_000;
 
 /// A guest's laps.
 #[derive(Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Laps {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Laps"))]
+pub struct GuestLaps {
     /// Version of this form, `major.minor`: `1.2`.
     pub schema_version: String,
     /// `laps`.
-    pub form: Form,
+    pub form: LapsForm,
     /// The program's name in `suite.toml`.
     pub program: String,
     /// The program's version.
@@ -225,9 +225,9 @@ pub struct Laps {
 
 /// The name of the form.
 #[derive(Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Form"))]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum LapsForm {
     /// Laps.
     Laps,
 }
@@ -261,7 +261,7 @@ fn yes() -> bool {
     true
 }
 
-impl Laps {
+impl GuestLaps {
     /// Parses a guest's last line.
     fn parse(text: &str) -> anyhow::Result<Self> {
         let wrong = |error| anyhow!("reading its laps: {error}; docs/PROTOCOL.md describes them");
@@ -381,7 +381,7 @@ mod tests {
         "laps_ns":[80,100,120]}],"expected_switches_per_operation":0}"#;
 
     fn record(text: &str, span: Option<&Span>) -> anyhow::Result<Record> {
-        Laps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span)
+        GuestLaps::parse(text)?.into_record(Policy::SameCpu, Vec::new(), span)
     }
 
     #[test]

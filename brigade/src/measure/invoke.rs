@@ -20,7 +20,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read, write};
 
 use crate::exit::Exit;
-use crate::manifest::tables::Form;
+use crate::manifest::tables::OutputForm;
 use crate::manifest::{Case, Placement};
 use crate::measure::executables::Executable;
 use crate::measure::guest::Guest;
@@ -52,7 +52,7 @@ impl<'a> Job<'a> {
     fn words(&self) -> Vec<String> {
         let form = self.binary.program.form;
         let mut words = command(form, self.case, self.flags);
-        if form == Form::Record
+        if form == OutputForm::Record
             && let Some(cpu) = self.chosen_cpu()
         {
             words.extend(["--cpus".to_owned(), cpu.to_string()]);
@@ -78,10 +78,10 @@ impl<'a> Job<'a> {
 
 /// The command that runs a case of a program with this form and a profile's `flags`: the program's
 /// name and all flags, the case's first. If both set a flag, the case's wins.
-pub fn command(form: Form, case: &Case, flags: &[String]) -> Vec<String> {
+pub fn command(form: OutputForm, case: &Case, flags: &[String]) -> Vec<String> {
     let flags = flags_without(flags, &case.flags);
     let mut words = [slice::from_ref(&case.program), &case.flags, &flags].concat();
-    if form == Form::Record {
+    if form == OutputForm::Record {
         let placement = name(&case.placement);
         words.extend(["--placement", &placement, "--json", "--quiet"].map(str::to_owned));
     }
@@ -142,7 +142,7 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
     let mut process = job.binary.command(job.under);
     process.args(&words[1..]);
     let mut guest = None;
-    if job.binary.program.form == Form::Laps {
+    if job.binary.program.form == OutputForm::Laps {
         check_limits(job, words).context("--tasks")?;
         let cpus = place(&mut process, job).context("could not be placed")?;
         guest = Some(Guest::new(job.case.placement, cpus));

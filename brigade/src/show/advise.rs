@@ -3,7 +3,7 @@
 
 use super::page::{Block, Columns, item, joined, unbroken};
 use super::quantity::{factor, figure};
-use super::verdict::{Verdict, no_answer, verdict};
+use super::verdict::{RunVerdict, no_answer, verdict};
 use crate::judge::advice::{CostKind, Setting, Slow};
 use crate::judge::environment::Unusual;
 use crate::judge::rank::Rank;
@@ -157,7 +157,7 @@ fn ranks(Standing { report, ranks, .. }: &Standing, settings: &[Setting]) -> Vec
         .right("×", |rank| factor(rank.ratio))
         .left("suspect", |rank| suspect(rank))
         .table(*ranks);
-    let Verdict { word, .. } = verdict(&report.run);
+    let RunVerdict { word, .. } = verdict(&report.run);
     let source = format!(
         "Medians of {}, which was {word}. ×: relative to the median of recorded machines.",
         report.run.name

@@ -7,7 +7,7 @@ use harness::flags::name;
 use super::machine::difference;
 use super::page::{Block, Columns, NO_BREAK_SPACE, Table, unbroken};
 use super::quantity::{brief, ends, figure, percent, small_share, three_digits, with_ends};
-use super::verdict::{Verdict as StateVerdict, of_state, what_disturbed};
+use super::verdict::{RunVerdict, of_state, what_disturbed};
 use crate::judge::compare::{
     Compared, Comparison, Design, MoreTime, NoVerdict, NotCompared, NotComparedFor, Pair, Side,
     SideName, Verdict,
@@ -334,7 +334,7 @@ fn disturbed_sides(comparison: &Comparison) -> Vec<String> {
             Design::SideBySide => format!("the {label}"),
             _ => records(side),
         };
-        let StateVerdict { word, .. } = of_state(state);
+        let RunVerdict { word, .. } = of_state(state);
         Some(format!("{name} was {word}: {}", what_disturbed(state)))
     };
     SIDES.into_iter().zip(&comparison.sides).filter_map(of_side).collect()

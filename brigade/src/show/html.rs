@@ -15,8 +15,8 @@ use super::quantity::{factor_of, figure};
 use super::report::{below, made, overview, tables, within};
 use super::screen::answers;
 use super::svg::{FACTORS, INTERVAL, MEDIAN, PROCESS, Picture, RANGE, STYLE, escape};
-use super::verdict::{Verdict, next_run, verdict};
-use crate::judge::report::{Block as BlockOfRows, Group, Part, Report};
+use super::verdict::{RunVerdict, next_run, verdict};
+use crate::judge::report::{Group, Report, ScreenBlock, ScreenPart};
 
 const PAGE_STYLE: &str = include_str!("assets/page.css");
 const SCRIPT: &str = include_str!("assets/page.js");
@@ -105,7 +105,7 @@ pub fn html(report: &Report) -> String {
 
 /// The machine, the verdict on the run, the answers, and how far the next run will be from this one.
 fn head(report: &Report, only: Option<&Group>) -> String {
-    let Verdict { word, is_good, text } = verdict(&report.run);
+    let RunVerdict { word, is_good, text } = verdict(&report.run);
     let class = if is_good { "good" } else { "bad" };
     let [machine, text] = [&machine_and_day(&report.run), &text].map(|text| escape(text));
     let state = format!(
@@ -148,12 +148,12 @@ fn table_of_group(group: &Group, names: &Names) -> String {
 }
 
 /// The parts of the first screen as tables.
-fn screen_tables(parts: &[Part]) -> String {
+fn screen_tables(parts: &[ScreenPart]) -> String {
     let tables: String = parts.iter().map(screen_table).collect();
     if tables.is_empty() { tables } else { format!("<div class=\"tables\">\n{tables}</div>\n") }
 }
 
-fn screen_table(part: &Part) -> String {
+fn screen_table(part: &ScreenPart) -> String {
     let [heading, of] = [&part.heading, &part.of].map(|text| escape(text));
     let bodies: String = part.blocks.iter().map(block_of_rows).collect();
     format!(
@@ -164,7 +164,7 @@ fn screen_table(part: &Part) -> String {
     )
 }
 
-fn block_of_rows(block: &BlockOfRows) -> String {
+fn block_of_rows(block: &ScreenBlock) -> String {
     let mut rows = String::new();
     if !block.name.is_empty() {
         let name = escape(&block.name);

@@ -8,7 +8,7 @@ use indicatif::HumanCount;
 use super::group::{percent_with_ends, with_minus};
 use super::page::{self, ABSENT, Block, Columns, Table, unbroken};
 use super::quantity::{brief_ticks, figure, percent, shown};
-use super::verdict::{Verdict, no_answer, verdict};
+use super::verdict::{RunVerdict, no_answer, verdict};
 use crate::judge::connections::{Servers, bytes_per_connection, free_memory};
 use crate::judge::report::Report;
 use crate::judge::row::{Quantity, Row};
@@ -242,7 +242,7 @@ fn measured_servers(tasks: u64, report: &Report, servers: &Servers) -> Vec<Block
         .right("memory of one", |row| memory(bytes_per_connection(row)))
         .right(&format!("of {}", count(tasks)), |row| memory(all(row)))
         .table(servers.rows.iter().copied());
-    let Verdict { word, .. } = verdict(&report.run);
+    let RunVerdict { word, .. } = verdict(&report.run);
     let source = format!("Medians of {}, which was {word}.", report.run.name);
     vec![Block::Table(table), Block::Paragraph(source)]
 }

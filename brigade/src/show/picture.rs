@@ -11,7 +11,7 @@ use super::svg::{
     kind_style, line, placed, text,
 };
 use super::verdict::verdict;
-use crate::judge::report::{Part, Report};
+use crate::judge::report::{Report, ScreenPart};
 use crate::judge::row::{Quantity, Row};
 
 /// The title without a finding, and of the page of a whole run.
@@ -43,7 +43,7 @@ pub fn picture(report: &Report) -> Option<String> {
     let (left, right) = parts.split_at_checked(1)?;
     let height = height_of_rows(left).min(height_of_rows(right)).min(ROW);
     let width = (SIZE.width - 2.0 * MARGIN - BETWEEN) / 2.0;
-    let column_at = |parts: &[Part], x: f64| {
+    let column_at = |parts: &[ScreenPart], x: f64| {
         placed(&column(parts, height, width), x, TOP, Size { width, height: BOTTOM - TOP })
     };
     // A disturbed run has found nothing.
@@ -63,12 +63,12 @@ pub fn picture(report: &Report) -> Option<String> {
     Some(file(&title, &legend, SIZE, &group("", "poster", &body)))
 }
 
-fn rows(part: &Part) -> impl Iterator<Item = &Row> {
+fn rows(part: &ScreenPart) -> impl Iterator<Item = &Row> {
     part.blocks.iter().flat_map(|block| &block.rows)
 }
 
 /// The height of a row if these parts fill a column.
-fn height_of_rows(parts: &[Part]) -> f64 {
+fn height_of_rows(parts: &[ScreenPart]) -> f64 {
     let count = parts.iter().flat_map(rows).count();
     let names = parts.iter().flat_map(|part| &part.blocks).filter(|block| !block.name.is_empty());
     let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64;
@@ -76,7 +76,7 @@ fn height_of_rows(parts: &[Part]) -> f64 {
 }
 
 /// Parts below one another, with rows of this height.
-fn column(parts: &[Part], height: f64, width: f64) -> String {
+fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
     let mut body = String::new();
     let mut y = 0.0;
     for part in parts {
@@ -125,7 +125,7 @@ fn row_elements(row: &Row, is_reference: bool, scale: &Scale, y: f64, height: f6
 }
 
 /// How many hops of the reference one of a thread costs, of the first block that shows it.
-fn finding(parts: &[Part]) -> Option<String> {
+fn finding(parts: &[ScreenPart]) -> Option<String> {
     parts.iter().flat_map(|part| &part.blocks).find_map(|block| {
         let thread = block.rows.iter().find(|row| row.kind == Some(TaskKind::Thread))?;
         let reference = block.rows.iter().find(|row| row.case == block.reference)?;

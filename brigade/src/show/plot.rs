@@ -11,7 +11,7 @@ use super::svg::{
     CHARACTER, END, Heads, KIND_STYLES, KindStyle, LINE, MEDIAN, MIDDLE, PROCESS, Picture, RANGE,
     START, class_of, cut, disc, line, of_case, rectangle, text,
 };
-use crate::judge::report::{Group, Part};
+use crate::judge::report::{Group, ScreenPart};
 use crate::judge::row::{MemoryItem, Parts, Quantity, Row};
 
 /// The distance between the lines of a name, the height of a mark, and of the space below it.
@@ -116,8 +116,8 @@ struct Dots<'a> {
 }
 
 /// The parts of the first screen, each as dots.
-pub fn screen(parts: &[Part]) -> Vec<Picture> {
-    let picture = |part: &Part| {
+pub fn screen(parts: &[ScreenPart]) -> Vec<Picture> {
+    let picture = |part: &ScreenPart| {
         let blocks = part.blocks.iter().map(|block| Dots {
             name: &block.name,
             rows: block

@@ -1,7 +1,7 @@
 //! Figures for readers: three significant digits, in a unit that needs at most
 //! three before the decimal point.
 
-use crate::judge::report::Block;
+use crate::judge::report::ScreenBlock;
 use crate::judge::row::{ProcessOutcome, Quantity, Row};
 use crate::judge::statistics::{Estimate, Interval};
 
@@ -165,7 +165,7 @@ fn precise_factor(ratio: f64) -> String {
 }
 
 /// A row's factor on the first screen; `None` without a figure.
-pub fn factor_of(row: &Row, block: &Block) -> Option<String> {
+pub fn factor_of(row: &Row, block: &ScreenBlock) -> Option<String> {
     if row.case == block.reference {
         return Some("1".to_owned());
     }

@@ -13,9 +13,9 @@ use super::quantity::{
     used_of_ended,
 };
 use super::screen::answers;
-use super::verdict::{Verdict, next_run, verdict};
+use super::verdict::{RunVerdict, next_run, verdict};
 use crate::judge::prediction::{Difference, Prediction};
-use crate::judge::report::{Block as BlockOfRows, Group, Part, Report, RunSummary};
+use crate::judge::report::{Group, Report, RunSummary, ScreenBlock, ScreenPart};
 use crate::judge::row::{MemoryItem, Other, Parts, ProcessOutcome, Quantity, Row, WaitingFor};
 use crate::judge::savings::SavingStep;
 use crate::judge::statistics::{Estimate, sorted};
@@ -38,7 +38,7 @@ const LEGEND_OF_PARTS: &str = "Elapsed, including the time between laps, is user
 /// lines, for which a terminal has no room.
 pub fn page(report: &Report, has_names: bool) -> Vec<Block> {
     let run = &report.run;
-    let Verdict { word, text, .. } = verdict(run);
+    let RunVerdict { word, text, .. } = verdict(run);
     let mut page = vec![
         Block::Paragraph(machine::machine_and_day(run)),
         Block::Paragraph(format!("{word}: {text}")),
@@ -94,9 +94,9 @@ fn beyond_samples(report: &Report) -> String {
 }
 
 /// A part of the first screen as a table.
-fn part(part: &Part) -> Vec<Block> {
+fn part(part: &ScreenPart) -> Vec<Block> {
     let rows = part.blocks.iter().flat_map(|block| block.rows.iter().map(move |row| (row, block)));
-    let table = Columns::<(&Row, &BlockOfRows)>::new()
+    let table = Columns::<(&Row, &ScreenBlock)>::new()
         .left(&part.of, |(row, block)| joined([&row.label, &block.name]))
         .left("median [95 %]", |(row, _)| estimated(row))
         .left("80 %", |(row, _)| spread(row))

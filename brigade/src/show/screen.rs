@@ -16,8 +16,10 @@ use super::quantity::{
     brief_ticks, factor_in_group, factor_of, figure, percent, range, used_of_ended,
 };
 use super::scale::Scale;
-use super::verdict::{FEWEST_ROUNDS, Verdict, next_run, no_answer, verdict};
-use crate::judge::report::{Group, NextRun, OTHER_MANIFEST, Part, Report, RunProgress, RunSummary};
+use super::verdict::{FEWEST_ROUNDS, RunVerdict, next_run, no_answer, verdict};
+use crate::judge::report::{
+    Group, NextRun, OTHER_MANIFEST, Report, RunProgress, RunSummary, ScreenPart,
+};
 use crate::judge::row::{ProcessOutcome, Row};
 use crate::shell::quoted;
 
@@ -143,7 +145,7 @@ fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
 /// Why a disturbed run answers no question, and what to type.
 fn why_no_answer(report: &Report, bold: bool) -> String {
     let command = command::same_cases(&report.run);
-    let Verdict { word, text, .. } = no_answer(&report.run.state, command.as_deref());
+    let RunVerdict { word, text, .. } = no_answer(&report.run.state, command.as_deref());
     after_word(word, &text, bold)
 }
 
@@ -157,7 +159,7 @@ fn after_word(word: &str, text: &str, bold: bool) -> String {
 /// The parts of the first screen between column heads and a legend. If lines must scroll off, the
 /// first part comes last; while a run goes on it is the only one.
 fn parts(report: &Report, is_low: bool, is_running: bool) -> String {
-    let mut parts: Vec<&Part> = report.screen.iter().collect();
+    let mut parts: Vec<&ScreenPart> = report.screen.iter().collect();
     if is_low {
         parts.rotate_left(1);
         if is_running {
@@ -178,7 +180,7 @@ fn column_heads() -> String {
 /// The machine, how far the run is, the verdict on it, and what it inherited.
 fn head(report: &Report, bold: bool) -> String {
     let run = &report.run;
-    let Verdict { word, text, .. } = verdict(run);
+    let RunVerdict { word, text, .. } = verdict(run);
     let mut verdict = after_word(word, &text, bold);
     // A second line would move the rows while the run goes on.
     if run.progress.seconds_left.is_some() {
@@ -289,7 +291,7 @@ fn not_measured(report: &Report, full: &str) -> String {
 }
 
 /// A part: a heading with its axis, and its blocks of rows.
-fn part_text(part: &Part) -> String {
+fn part_text(part: &ScreenPart) -> String {
     let rows: Vec<&Row> = part.blocks.iter().flat_map(|block| &block.rows).collect();
     let axis = axis(&rows);
     let mut text = heading(&format!("{}  {}", part.heading, part.of), axis.as_ref(), &rows);

@@ -12,7 +12,7 @@ use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
 use super::svg::{END, MIDDLE, START, Size, cut, file, line, placed, rectangle, text};
 use crate::judge::row::Quantity;
-use crate::judge::trace::{Blame, Cause, Hop, Part, Piece, Quantiles, Turn, turns_within};
+use crate::judge::trace::{Blame, Cause, Hop, HopPart, Piece, Quantiles, Turn, turns_within};
 
 /// How many hops a picture shows at most.
 const MOST_HOPS: usize = 8;
@@ -45,48 +45,48 @@ impl PartWords {
     }
 }
 
-fn words(part: Part) -> PartWords {
+fn words(part: HopPart) -> PartWords {
     match part {
-        Part::Sending => PartWords::new(
+        HopPart::Sending => PartWords::new(
             "sender's call, until it leaves the CPU",
             "",
             "is the sender's call, until it leaves the CPU",
         ),
-        Part::SendingToIdle => PartWords::new(
+        HopPart::SendingToIdle => PartWords::new(
             "sender's call, the receiver's CPU asleep",
             "",
             "is the sender's call while the receiver's CPU sleeps",
         ),
-        Part::Switching => PartWords::new(
+        HopPart::Switching => PartWords::new(
             "gap: the CPU switches threads",
             "switch",
             "is the CPU's switch from one thread to the next",
         ),
-        Part::Asleep => PartWords::new(
+        HopPart::Asleep => PartWords::new(
             "gap: CPU asleep and waking",
             "asleep",
             "is waiting for a sleeping CPU to wake up",
         ),
-        Part::Queued => PartWords::new(
+        HopPart::Queued => PartWords::new(
             "gap: queued behind another task",
             "queued",
             "is waiting behind another task",
         ),
-        Part::Preempted => {
+        HopPart::Preempted => {
             PartWords::new("gap: preempted", "preempted", "is waiting after a preemption")
         }
-        Part::Waiting => PartWords::new(
+        HopPart::Waiting => PartWords::new(
             "gap: sender waits in its call",
             "waits",
             "is the sender's waiting in its call",
         ),
-        Part::Unknown => PartWords::new("gap: cause unknown", "?", "has an unknown cause"),
-        Part::Receiving => PartWords::new(
+        HopPart::Unknown => PartWords::new("gap: cause unknown", "?", "has an unknown cause"),
+        HopPart::Receiving => PartWords::new(
             "receiver on CPU, until its call returns",
             "",
             "is the receiver's time on its CPU, until its call returns",
         ),
-        Part::Running => PartWords::new(
+        HopPart::Running => PartWords::new(
             "one thread on CPU, without a switch",
             "",
             "is one thread's own code, without a switch",
@@ -129,7 +129,7 @@ fn brief_name(blame: &Blame, tid: u32) -> String {
 fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
     let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
     let traced_ns = blame.mean_ns();
-    if largest.part == Part::Running && largest.share >= ALL {
+    if largest.part == HopPart::Running && largest.share >= ALL {
         let hop = duration(plain_ns.unwrap_or(traced_ns));
         let command = unbroken(&format!("perf record -g -- brigade {case}"));
         return Some(format!(
@@ -196,7 +196,7 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
 fn reason(blame: &Blame, hop: &Hop) -> String {
     let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
     let cause = blame.cause(hop).map_or(String::new(), |Cause { part, ns, longest }| {
-        let other = longest.by.filter(|_| matches!(part, Part::Queued | Part::Preempted));
+        let other = longest.by.filter(|_| matches!(part, HopPart::Queued | HopPart::Preempted));
         let by = other.map_or(String::new(), |tid| format!(" ({})", name(blame, tid)));
         let what = words(part).name;
         format!(": {} of it {what}{by}, CPU {}", duration(ns as f64), longest.cpu)
@@ -297,8 +297,10 @@ impl Drawing {
         for hop in hops {
             for piece in &hop.pieces {
                 let class = match piece.part {
-                    Part::Sending | Part::SendingToIdle | Part::Running => class_of(hop.from.task),
-                    Part::Receiving => class_of(hop.to.task),
+                    HopPart::Sending | HopPart::SendingToIdle | HopPart::Running => {
+                        class_of(hop.from.task)
+                    }
+                    HopPart::Receiving => class_of(hop.to.task),
                     _ => OF_NOBODY,
                 };
                 let PartWords { name, label, .. } = words(piece.part);

@@ -11,7 +11,7 @@ use crate::judge::state::{Cause, Pace, State, Word};
 
 /// A verdict on a run.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct RunVerdict {
     /// The verdict in one word, such as `QUIET`.
     pub word: &'static str,
     /// Whether nothing speaks against quoting the figures.
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-impl Verdict {
+impl RunVerdict {
     /// The word, then the reason.
     pub fn line(&self) -> String {
         format!("{}: {}", self.word, self.text)
@@ -31,12 +31,12 @@ impl Verdict {
 const NAMED: f64 = 0.01;
 
 /// Whether the figures of a run can be quoted, why, and what to type if not.
-pub fn verdict(run: &RunSummary) -> Verdict {
+pub fn verdict(run: &RunSummary) -> RunVerdict {
     let state = &run.state;
-    let Verdict { word, is_good, text } = of_state(state);
+    let RunVerdict { word, is_good, text } = of_state(state);
     if run.progress.seconds_left.is_some() {
         let word = if state.word == Word::Early { "EARLY" } else { word };
-        return Verdict { word, is_good, text };
+        return RunVerdict { word, is_good, text };
     }
     let is_too_short = match state.word {
         Word::Early => run.progress.is_complete,
@@ -56,11 +56,11 @@ pub fn verdict(run: &RunSummary) -> Verdict {
     } else {
         text
     };
-    Verdict { word, is_good, text }
+    RunVerdict { word, is_good, text }
 }
 
 /// The verdict on an ended run in this state.
-pub fn of_state(state: &State) -> Verdict {
+pub fn of_state(state: &State) -> RunVerdict {
     let others = state.causes.iter().find(|cause| cause.word == Word::Busy);
     let text = match (state.word, others) {
         (Word::Early, _) => format!("a verdict takes {FEWEST_ROUNDS} rounds."),
@@ -80,7 +80,7 @@ pub fn of_state(state: &State) -> Verdict {
             format!("{}. {advice}.", what_disturbed(state))
         }
     };
-    Verdict { word: word(state.word), is_good: state.word == Word::Quiet, text }
+    RunVerdict { word: word(state.word), is_good: state.word == Word::Quiet, text }
 }
 
 fn word(word: Word) -> &'static str {
@@ -101,7 +101,7 @@ fn word(word: Word) -> &'static str {
 
 /// Why a run answers nothing, and the command to type when that is over; `None` if the run does not
 /// have it.
-pub fn no_answer(state: &State, command: Option<&str>) -> Verdict {
+pub fn no_answer(state: &State, command: Option<&str>) -> RunVerdict {
     // Of a run that is short as well, what disturbed it matters more.
     let seen = state.causes.iter().find(|cause| !cause.is_bound);
     let named = match state.word {
@@ -112,7 +112,7 @@ pub fn no_answer(state: &State, command: Option<&str>) -> Verdict {
     let cause = what_disturbed(state);
     let command = command.map_or(String::new(), |command| format!(": {}", unbroken(command)));
     let text = format!("{cause}. No answer; repeat it {}{command}", when(named));
-    Verdict { word: word(named), is_good: false, text }
+    RunVerdict { word: word(named), is_good: false, text }
 }
 
 /// When to repeat a run that was disturbed so.
@@ -251,7 +251,7 @@ mod tests {
             let found = text.rsplit_once(": ").map(|(_, command)| command);
             assert_eq!(found, expected, "{text}");
         }
-        let Verdict { word, text, .. } =
+        let RunVerdict { word, text, .. } =
             no_answer(&run(Word::Busy, false, &groups).state, Some("x"));
         assert_eq!((word, text.ends_with(": x")), ("BUSY", true), "{text}");
     }
@@ -276,7 +276,7 @@ mod tests {
         run.progress = RunProgress { is_complete: false, ..run.progress };
         assert!(!verdict(&run).text.contains("brigade"), "it can be resumed");
         run.progress.seconds_left = Some(1.0);
-        let Verdict { word, text, .. } = verdict(&run);
+        let RunVerdict { word, text, .. } = verdict(&run);
         assert_eq!((word, text.contains("brigade")), ("EARLY", false));
     }
 }

@@ -12,7 +12,7 @@ pub struct Lines<R> {
 }
 
 /// A line that was read.
-pub enum Line<'a> {
+pub enum RecordLine<'a> {
     /// A line with its end, unless it is the last and lacks one.
     Whole(&'a [u8]),
     /// A line of more than [`LONGEST_LINE`] bytes.
@@ -29,7 +29,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next(&mut self) -> io::Result<Option<RecordLine<'_>>> {
         self.line.clear();
         let most = LONGEST_LINE as u64 + 1;
         let read = self.reader.by_ref().take(most).read_until(b'\n', &mut self.line)?;
@@ -40,9 +40,9 @@ impl<R: Read> Lines<R> {
             if !self.line.ends_with(b"\n") {
                 self.reader.skip_until(b'\n')?;
             }
-            return Ok(Some(Line::TooLong));
+            return Ok(Some(RecordLine::TooLong));
         }
-        Ok(Some(Line::Whole(&self.line)))
+        Ok(Some(RecordLine::Whole(&self.line)))
     }
 }
 
@@ -59,8 +59,8 @@ mod tests {
             let mut found = Vec::new();
             while let Some(line) = lines.next().unwrap() {
                 found.push(match line {
-                    Line::Whole(line) => line.len(),
-                    Line::TooLong => 0,
+                    RecordLine::Whole(line) => line.len(),
+                    RecordLine::TooLong => 0,
                 });
             }
             assert_eq!(found, [2, 0, LONGEST_LINE, 1 + ends.len()]);

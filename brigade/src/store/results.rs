@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::consistency::{verify, verify_sizes};
-use super::lines::{LONGEST_LINE, Line, Lines};
+use super::lines::{LONGEST_LINE, Lines, RecordLine};
 use super::older::task_kind_of_older;
 use super::warnings::Warnings;
 use crate::bounds::{self, LONGEST_CASE, MOST_CASES};
@@ -631,8 +631,8 @@ impl<'a> Reading<'a> {
     ///
     /// # Errors
     /// Why it cannot be used.
-    fn invocation(&mut self, line: Line) -> anyhow::Result<Invocation> {
-        let Line::Whole(line) = line else { bail!("it has more than {LONGEST_LINE} bytes") };
+    fn invocation(&mut self, line: RecordLine) -> anyhow::Result<Invocation> {
+        let RecordLine::Whole(line) = line else { bail!("it has more than {LONGEST_LINE} bytes") };
         let mut invocation: Invocation = match parsed(line) {
             Err(_) if !line.ends_with(b"\n") => {
                 bail!("ends in the middle, as if the run was killed")
