@@ -32,7 +32,7 @@ fn check(run: impl Fn(&Bench, Fault, AtomicUsize) -> anyhow::Result<()>) {
         let error = run(&bench, fault, AtomicUsize::new(0)).expect_err("a fault");
         let error = format!("{error:#}");
         assert!(expected.iter().any(|text| error.starts_with(text)), "{error}");
-        assert_eq!(bench.findings().iterations, 30, "the laps before");
+        assert_eq!(bench.iterations(), 30, "the laps before");
     }
 }
 

@@ -44,7 +44,7 @@ fn error_of(fault: Fault) -> String {
     let spawn = |task| executor.spawn(caught(task));
     let ended =
         block_on(executor.run(brigade(bench.clone(), || swapped(channel(1)), spawn, relay)));
-    assert_eq!(bench.findings().iterations, 30, "the laps before, and no other");
+    assert_eq!(bench.iterations(), 30, "the laps before, and no other");
     format!("{:#}", ended.expect_err("a fault"))
 }
 

@@ -54,7 +54,7 @@ use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::samples::Samples;
 use harness::work::MOST_WORK;
 use harness::{
-    Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
+    Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
     async_tasks, clock, histogram, limits, threads,
 };
 use tokio::sync::mpsc as tokio_mpsc;
@@ -492,7 +492,7 @@ impl Driver {
         }
         let has_iterations = samples.first().is_some_and(|principal| principal.count() > 0);
         if round.purpose == Purpose::Measured && has_iterations {
-            bench.findings().channel = Some(load);
+            bench.report(Fact::Channel(load));
             samples.extend(self.cpu(messages));
         }
         round.finish(samples, kept)
@@ -502,7 +502,7 @@ impl Driver {
     fn cpu(&self, messages: u64) -> Option<Samples> {
         let flags = &self.shared.flags;
         if flags.rate.is_some() && !flags.are_threads() {
-            self.bench.findings().cpu_is_unknown = true;
+            self.bench.report(Fact::UnknownCpu);
             return None;
         }
         let used = self.bench.used()?;

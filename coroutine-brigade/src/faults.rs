@@ -19,7 +19,7 @@ fn error_of(body: fn(usize)) -> (String, u64) {
     });
     let error = named(&mut line, |line| drive(&bench, line)).expect_err("a fault");
     end(&mut line).expect("the others end");
-    (format!("{error:#}"), bench.findings().iterations)
+    (format!("{error:#}"), bench.iterations())
 }
 
 #[test]

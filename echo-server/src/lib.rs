@@ -49,7 +49,9 @@ use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::tokio_settings::TokioSettings;
-use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory};
+use harness::{
+    Bench, Fact, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory,
+};
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Pid, getpid};
 use rustix::net;
@@ -327,11 +329,11 @@ fn serve(flags: &Flags, bench: &Bench, connections: usize) -> anyhow::Result<()>
             return Ok(());
         }
         let processes = family_of(process);
-        bench.findings().ledger.push(memory::with_tasks(connections as u64, &processes));
+        bench.add_reading(memory::with_tasks(connections as u64, &processes));
         if connections < bench.tasks() {
             return Ok(());
         }
-        bench.findings().peers = processes;
+        bench.count_peers(processes);
         load.idle = order.into();
         measure(flags, bench, &mut load, waited)
     });
@@ -441,7 +443,7 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         Kind::Epoll | Kind::IoUring | Kind::TokioCurrentThread if is_limit => Some(0.0),
         _ => None,
     };
-    bench.findings().serving = Some(Serving {
+    bench.report(Fact::Serving(Serving {
         server_busy: server.cpu_ns() as f64 / wall,
         load_busy: load.used.cpu_ns() as f64 / wall,
         polls_per_request: load.looks as f64 / number,
@@ -450,7 +452,7 @@ fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64
         server_switches_per_request: counts.then(|| server.switches() as f64 / number),
         expected_server_switches_per_request: expected,
         server_waits_per_request: (waited > 0).then_some(waited as f64 / number),
-    });
+    }));
     let cpu = |name, used: Counters| {
         let measured = Measured { operations: requests, ..Measured::single(name, "request") };
         let mut samples = Samples::new(measured);

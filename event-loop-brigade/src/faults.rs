@@ -49,7 +49,7 @@ fn error_of<C: Channels>(
     let stations: Vec<_> = (0..20).map(|task| bench.station(task)).collect();
     let channels = Faulty { channels, channel, fault, left: 31 };
     let error = brigade(&bench, channels, &stations).expect_err("a fault");
-    assert_eq!(bench.findings().iterations, 30, "{channel}: the laps before");
+    assert_eq!(bench.iterations(), 30, "{channel}: the laps before");
     Some(format!("{error:#}"))
 }
 

@@ -24,7 +24,9 @@ use std::io::{self, ErrorKind};
 use anyhow::Context as _;
 use harness::limits::Kind;
 use harness::threads::TaskError;
-use harness::{Bench, ChannelFlag, Launch, LoadFlags, Measured, Spec, Station, TaskKind, failure};
+use harness::{
+    Bench, ChannelFlag, Fact, Launch, LoadFlags, Measured, Spec, Station, TaskKind, failure,
+};
 use rustix::event::epoll::EventFlags;
 
 use epoll::Epoll;
@@ -141,7 +143,9 @@ fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> 
     }
     let hops = laps * (stations.len() as u64 + 1);
     let calls = channels.system_calls() - calls_before;
-    bench.findings().system_calls = (hops > 0).then(|| calls as f64 / hops as f64);
+    if hops > 0 {
+        bench.report(Fact::SystemCalls(calls as f64 / hops as f64));
+    }
     bench.observe()
 }
 

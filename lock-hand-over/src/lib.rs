@@ -54,7 +54,8 @@ use harness::rounds::{Crew, Lateness, Member, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::work::MOST_WORK;
 use harness::{
-    Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock, threads,
+    Bench, Fact, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock,
+    threads,
 };
 
 use crate::locks::{
@@ -293,8 +294,11 @@ async fn drive(
         let tallies = crew.run(&round).await?;
         let mixed = Mixed::sum(&tallies);
         verify(flags, &tallies, mixed.as_ref(), shared.counted())?;
-        if round.purpose == Purpose::Warmup && can_see_readers(flags, bench) {
-            bench.findings().readers_together = mixed.as_ref().map(|all| all.counts.together);
+        if let Some(mixed) = &mixed
+            && round.purpose == Purpose::Warmup
+            && can_see_readers(flags, bench)
+        {
+            bench.report(Fact::ReadersTogether(mixed.counts.together));
         }
         if round.purpose == Purpose::Traced {
             round.finish_traced(shared.stops());
@@ -306,7 +310,9 @@ async fn drive(
             round.finish(samples, None)?;
         } else {
             // A task of a runtime waits by yielding.
-            bench.findings().cpu_is_unknown = flags.runtime.runtime != RuntimeKind::Threads;
+            if flags.runtime.runtime != RuntimeKind::Threads {
+                bench.report(Fact::UnknownCpu);
+            }
             let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
             round.finish(vec![late.from_due, late.from_call], Some(late.kept))?;
         }

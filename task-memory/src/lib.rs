@@ -65,7 +65,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     if bench.flags().json || bench.flags().quiet {
         return Ok(());
     }
-    program::print(&reading::text(&bench.findings().ledger))
+    program::print(&reading::text(&bench.readings()))
 }
 
 /// Adds tasks step by step, one step in each iteration. Between iterations, including warm-ups,
@@ -89,12 +89,12 @@ fn sweep(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let mut population = kinds::open(flags)?;
     let mut tasks = 0;
     population.add(&mut tasks, from)?;
-    bench.findings().ledger.push(reading::read(tasks, &population.processes()));
+    bench.add_reading(reading::read(tasks, &population.processes()));
     let create = Measured { operations: step, ..Measured::single("create", "task creation") };
     for lap in bench.laps(&[create]) {
         population.add(&mut tasks, step)?;
         lap.finish();
-        bench.findings().ledger.push(reading::read(tasks, &population.processes()));
+        bench.add_reading(reading::read(tasks, &population.processes()));
     }
     let observed = bench.observe();
     population.end().and(observed)
@@ -122,7 +122,7 @@ fn until_refused(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         lap.finish();
     }
     let held = reading::at_once(tasks, &population.processes());
-    bench.findings().ledger.push(LedgerPoint { refused, ..held });
+    bench.add_reading(LedgerPoint { refused, ..held });
     let observed = bench.observe();
     population.end().and(observed)
 }

@@ -46,7 +46,7 @@ fn error_of(number: usize, fault: Fault) -> String {
         Ok((Faulty { source, fault, left: 31 }, sink))
     };
     let error = brigade(&FLAGS, &bench, open).expect_err("a fault");
-    assert_eq!(bench.findings().iterations, 30, "laps before, and no other");
+    assert_eq!(bench.iterations(), 30, "laps before, and no other");
     format!("{error:#}")
 }
 

@@ -145,7 +145,7 @@ fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
         process_stat::spawn(live).map_err(failure::to_create(format_args!("task {task}")))
     };
     let mut line = Line::create(bench.tasks_to_create(), || channel.open(), start)?;
-    bench.findings().peers = line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect();
+    bench.count_peers(line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect());
     let result = drive(bench, &mut line.first, &mut line.last);
     end(bench, result, line.first, line.tasks.into_iter().map(outcome_of_process))
 }

@@ -26,7 +26,7 @@ use std::thread::{self, JoinHandle};
 
 use harness::limits::Kind;
 use harness::threads::{self, join};
-use harness::{Bench, Launch, Measured, Spec, StackFlag, TaskKind, clock, failure};
+use harness::{Bench, Fact, Launch, Measured, Spec, StackFlag, TaskKind, clock, failure};
 
 /// Time creating, starting and joining N threads.
 ///
@@ -84,7 +84,7 @@ fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         create(flags, at_once, &mut threads)?;
         join_all(&mut threads)
     })?;
-    bench.findings().thread_end_ns = Some(end_ns);
+    bench.report(Fact::ThreadEndNs(end_ns));
     observe_alive(flags, bench)
 }
 

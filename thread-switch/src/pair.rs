@@ -122,7 +122,7 @@ pub fn measure_processes<R: Source, S: Sink>(
         answer(flags.work.work(), &mut partner)
     });
     let child = child.map_err(failure::to_create("task 1"))?;
-    bench.findings().peers = vec![child.as_raw().unsigned_abs()];
+    bench.count_peers(vec![child.as_raw().unsigned_abs()]);
     leave(partner, closer.is_none());
     let mut driver = driver.expect("only the child leaves it");
     thread::scope(|scope| {

@@ -48,7 +48,8 @@ use harness::failure::UsageError;
 use harness::limits::{self, Need};
 use harness::runtime::{AsyncRuntime, outcome};
 use harness::{
-    Bench, Count, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, async_tasks, clock,
+    Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, async_tasks,
+    clock,
 };
 use nix::sys::timer::Timer;
 use nix::sys::timerfd::TimerFd;
@@ -325,15 +326,18 @@ impl<'a, T: Timers> Driver<'a, T> {
             lap.finish();
             cycles += BATCH as f64;
         }
-        let mut findings = self.bench.findings();
-        // That of several workers is of their cycles, too.
-        findings.cpu_is_unknown = self.flags.workers > 1;
-        let per_cycle =
-            |count: Option<u64>, before: Option<u64>| Some((count? - before?) as f64 / cycles);
+        if self.flags.workers > 1 {
+            // The other workers' cycles take CPU time, too.
+            self.bench.report(Fact::UnknownCpu);
+        }
         if cycles > 0.0 {
             let counts = self.timers.counts();
-            findings.system_calls = per_cycle(counts.calls, before.calls);
-            findings.rebuilds = per_cycle(counts.rebuilds, before.rebuilds);
+            if let (Some(calls), Some(before)) = (counts.calls, before.calls) {
+                self.bench.report(Fact::SystemCalls((calls - before) as f64 / cycles));
+            }
+            if let (Some(rebuilds), Some(before)) = (counts.rebuilds, before.rebuilds) {
+                self.bench.report(Fact::Rebuilds((rebuilds - before) as f64 / cycles));
+            }
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ use harness::rounds::Purpose;
 use harness::runtime::{AsyncRuntime, spawn};
 use harness::samples::Samples;
 use harness::threads::panic_text;
-use harness::{Bench, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
+use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::hall::Hall;
@@ -242,7 +242,7 @@ impl<S: Signal> Waker<S> {
                 self.wake(&mut times).await?;
             }
             if round.purpose == Purpose::Measured && self.hall.has_threads && counts_switches() {
-                self.bench.findings().awake = Some(awake);
+                self.bench.report(Fact::Awake(awake));
             }
             round.finish(vec![times.last, times.first, times.first_to_last, times.call], None)?;
         }

@@ -11,7 +11,7 @@ use harness::record::ScheduleKept;
 use harness::rounds::{Crew, Lateness, Member, Purpose, Round};
 use harness::threads::joined;
 use harness::work::spend;
-use harness::{Bench, RuntimeKind, clock, failure};
+use harness::{Bench, Fact, RuntimeKind, clock, failure};
 
 use crate::calls::{Bell, Calls, Wait};
 use crate::{Flags, STACK_BYTES};
@@ -139,7 +139,7 @@ impl<B: Bell> Conductor<B> {
         if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
             let waits = wake_ups.saturating_sub(missed)
                 + called_late.map_or(0, |late| wake_ups.saturating_sub(late));
-            self.bench.findings().expected_switches = Some(waits as f64 / wake_ups as f64);
+            self.bench.report(Fact::ExpectedSwitches(waits as f64 / wake_ups as f64));
         }
         round.finish(vec![sum.from_due, sum.from_call], Some(sum.kept))
     }

@@ -27,6 +27,7 @@ pub use machine::{
 };
 pub use measure::bench::Bench;
 pub use measure::samples::Measured;
+pub use measure::state::Fact;
 pub use measure::work::{Work, WorkFlag};
 pub use measure::{
     bench, clock, counters, histogram, laps, rounds, samples, summary, trace, usage, work,

@@ -20,9 +20,10 @@ use crate::measure::clock;
 use crate::measure::counters::Counters;
 use crate::measure::laps::{Laps, Purpose};
 use crate::measure::progress::Progress;
-use crate::measure::samples::Measured;
-use crate::measure::state::{Findings, Shared};
+use crate::measure::samples::{Measured, Samples};
+use crate::measure::state::{Fact, Findings, Shared};
 use crate::measure::trace::Tracer;
+use crate::record::LedgerPoint;
 use crate::spec::Spec;
 use crate::tasks::station::{Equipment, Shape, Station, WorkingSet};
 use crate::tasks::task_kind::TaskKind;
@@ -72,8 +73,39 @@ impl Bench {
     }
 
     /// The measurements so far. Do not keep the guard: laps and [`Self::observe`] wait for it.
-    pub fn findings(&self) -> MutexGuard<'_, Findings> {
+    pub(crate) fn findings(&self) -> MutexGuard<'_, Findings> {
         self.shared.findings()
+    }
+
+    /// Reports a fact; a later one of its kind replaces it.
+    pub fn report(&self, fact: Fact) {
+        self.findings().add(fact);
+    }
+
+    /// Counts CPU time and switches of these processes, too, in later laps. Each has one thread and
+    /// outlives the laps.
+    pub fn count_peers(&self, processes: Vec<u32>) {
+        self.findings().peers = processes;
+    }
+
+    /// Adds a reading of memory.
+    pub fn add_reading(&self, reading: LedgerPoint) {
+        self.findings().ledger.push(reading);
+    }
+
+    /// The readings of memory so far.
+    pub fn readings(&self) -> Vec<LedgerPoint> {
+        self.findings().ledger.clone()
+    }
+
+    /// The number of measured iterations.
+    pub fn iterations(&self) -> u64 {
+        self.findings().iterations
+    }
+
+    /// The measurements so far, the principal one first.
+    pub fn samples(&self) -> Vec<Samples> {
+        self.findings().samples.clone()
     }
 
     /// What was used from the first measured operation to the last.

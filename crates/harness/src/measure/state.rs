@@ -44,9 +44,32 @@ pub(crate) struct Shared {
     pub findings: Mutex<Findings>,
 }
 
-/// The measurements so far. The public fields are for programs that measure more than laps.
+/// A fact that a program reports in addition to its measurements.
+#[derive(Clone, Copy, Debug)]
+pub enum Fact {
+    /// Switches per operation that the program claims, other than declared.
+    ExpectedSwitches(f64),
+    /// System calls per operation, as the program counted them.
+    SystemCalls(f64),
+    /// CPU time of a thread's end that is charged to no process, in nanoseconds.
+    ThreadEndNs(f64),
+    /// How busy a server and its load were.
+    Serving(Serving),
+    /// The channel under load.
+    Channel(ChannelLoad),
+    /// Whether readers of a lock were inside together in the warm-up.
+    ReadersTogether(bool),
+    /// How often a heap of timers was rebuilt, per operation.
+    Rebuilds(f64),
+    /// Threads that did not sleep when an event woke all of them.
+    Awake(u64),
+    /// CPU time is unknown: tasks waited by yielding, or others worked next to them.
+    UnknownCpu,
+}
+
+/// The measurements so far, and what the program reported.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// The measurements, the principal one first.
     pub samples: Vec<Samples>,
     /// The number of measured iterations.
@@ -55,13 +78,13 @@ pub struct Findings {
     pub warmups: u64,
     /// Why measuring stopped.
     pub ended_by: Option<Ending>,
-    pub(crate) span: Option<Span>,
-    pub(crate) work: Option<WorkRecord>,
-    pub(crate) calibration: Calibration,
+    pub span: Option<Span>,
+    pub work: Option<WorkRecord>,
+    pub calibration: Calibration,
     /// Processes whose CPU time and switches count, too, in later laps. Each has one thread and
     /// outlives the laps.
     pub peers: Vec<u32>,
-    /// Claimed switches per operation: as declared, unless the program sets it during the run.
+    /// Claimed switches per operation: as declared, unless the program reports others.
     pub expected_switches: Option<f64>,
     /// System calls per operation, as the program counted them.
     pub system_calls: Option<f64>,
@@ -83,6 +106,23 @@ pub struct Findings {
     pub cpu_is_unknown: bool,
     /// Memory at successive moments.
     pub ledger: Vec<LedgerPoint>,
+}
+
+impl Findings {
+    /// Adds what a program reported.
+    pub fn add(&mut self, fact: Fact) {
+        match fact {
+            Fact::ExpectedSwitches(count) => self.expected_switches = Some(count),
+            Fact::SystemCalls(count) => self.system_calls = Some(count),
+            Fact::ThreadEndNs(ns) => self.thread_end_ns = Some(ns),
+            Fact::Serving(serving) => self.serving = Some(serving),
+            Fact::Channel(load) => self.channel = Some(load),
+            Fact::ReadersTogether(together) => self.readers_together = Some(together),
+            Fact::Rebuilds(count) => self.rebuilds = Some(count),
+            Fact::Awake(threads) => self.awake = Some(threads),
+            Fact::UnknownCpu => self.cpu_is_unknown = true,
+        }
+    }
 }
 
 impl Shared {

@@ -33,7 +33,7 @@ fn lap_ns() -> anyhow::Result<[f64; 2]> {
         lap.finish();
     }
     let whole = (clock::now() - begun) as f64 / PER_BLOCK as f64;
-    let timed = bench.findings().samples[0].measurement(1).map_or(0.0, |laps| laps.p50_ns as f64);
+    let timed = bench.samples()[0].measurement(1).map_or(0.0, |laps| laps.p50_ns as f64);
     Ok([whole, timed])
 }
 
