@@ -20,7 +20,7 @@ mod threads;
 use harness::failure::UsageError;
 use harness::hand_over::{Channel, futex};
 use harness::limits::Kind;
-use harness::{Bench, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
+use harness::{Bench, Count, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
 
 /// Time bytes on their way through K rings of N tasks, all at once.
 ///
@@ -76,7 +76,15 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         _ => (Some(0.0), 0),
     };
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
-    Ok(Spec { switches, needs, threads: spec.threads + drivers, brigades: flags.rings, ..spec })
+    Ok(Spec {
+        tasks: launch.tasks.saturating_mul(flags.rings),
+        count: Count::Fixed,
+        switches,
+        needs,
+        threads: spec.threads + drivers,
+        channels: u64::from(flags.rings) - 1,
+        ..spec
+    })
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! The program's flags: the kinds of tasks, and what each task touches and waits for.
 
-use clap::ValueEnum;
+use clap::{ValueEnum, value_parser};
 use harness::failure::UsageError;
 use harness::flags::{STACK_SIZES, name};
 use harness::limits::{Kind, Need, Resource, STACK_BYTES};
@@ -78,7 +78,15 @@ const PROCESS_STACK_BYTES: usize = 4 << 20;
 #[command(after_help = "Examples:
   brigade task-memory --kind thread --tasks 4000
   brigade task-memory --kind tokio --waiting channel --tasks 200000")]
+#[command(mut_arg("iters", |iters| {
+    iters.visible_alias("steps").help("Number of steps up to the most tasks")
+}))]
 pub struct Flags {
+    /// The most tasks
+    #[arg(long, visible_aliases = ["threads", "to"], alias = "connections", value_name = "N")]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    pub tasks: Option<u32>,
+
     /// Kind of the tasks
     #[arg(long, value_enum, default_value_t = Subject::Thread)]
     pub kind: Subject,

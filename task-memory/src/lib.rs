@@ -43,7 +43,7 @@ use flags::Flags;
 
 const SPEC: Spec = Spec {
     tasks: 0,
-    count: Count::Swept,
+    count: Count::Fixed,
     iters: 9,
     warmups: Some(0),
     ..Spec::new(TaskKind::Thread, Kind::Thread)
@@ -72,10 +72,10 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// the memory is read.
 fn sweep(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let steps = bench.flags().iters.saturating_add(bench.flags().warmups.unwrap_or(0));
-    let to = match bench.tasks() as u64 {
-        0 => limits::fitting(&flags.need(flags.default_tasks())).max(2 * steps),
-        tasks => tasks,
-    };
+    let to = flags.tasks.map_or_else(
+        || limits::fitting(&flags.need(flags.default_tasks())).max(2 * steps),
+        u64::from,
+    );
     let from = flags.from.map_or(to / 2, u64::from);
     let step = to.saturating_sub(from) / steps;
     ensure!(
@@ -106,9 +106,8 @@ fn sweep(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 /// # Errors
 /// If a task fails for any reason but a limit.
 fn until_refused(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let most = bench.tasks() as u64;
-    let missing = "--until-refused: give the most tasks with --tasks";
-    ensure!(most > 0, UsageError(missing.into()));
+    let missing = || UsageError("--until-refused: give the most tasks with --tasks".into());
+    let most = u64::from(flags.tasks.ok_or_else(missing)?);
     raise_soft_file_limit();
     let mut population = kinds::open(flags)?;
     let mut tasks = 0;

@@ -30,12 +30,14 @@ mod conductor;
 mod tasks;
 mod threads;
 
+use anyhow::Context as _;
 use clap::value_parser;
 use harness::RuntimeKind::{AsyncExecutor, Threads, Tokio, TokioCurrentThread};
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::limits::Kind;
 use harness::rounds::Lateness;
+use harness::spinners::Spinners;
 use harness::{Bench, Launch, RuntimeFlags, Spec, TaskKind};
 
 /// The stack of a sleeper or waker, in bytes.
@@ -118,7 +120,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
     let threads = spec.threads + u64::from(others);
     let heap_bytes = Lateness::BYTES + calls::BYTES;
-    Ok(Spec { threads, spread: true, heap_bytes, hogs: flags.hogs, ..spec })
+    Ok(Spec { threads, processes: flags.hogs.into(), spread: true, heap_bytes, ..spec })
 }
 
 /// Refuses flags that contradict one another.
@@ -140,6 +142,8 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+    let hogs = Spinners::hogs(flags.hogs).context("--hogs")?;
+    bench.leave_out(hogs.processes());
     match (flags.runtime.runtime, flags.source) {
         (Threads, Source::Timer) => threads::by_timer(flags, bench),
         (Threads, _) => threads::by_futex(flags, bench),

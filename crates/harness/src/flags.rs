@@ -52,7 +52,7 @@ pub struct StackFlag {
 // also called `Flags`.
 #[group(skip)]
 pub struct Flags {
-    /// The number of tasks, for programs with that flag.
+    /// The value of `--tasks`, for programs with that flag.
     #[arg(skip)]
     pub tasks: Option<u32>,
 
@@ -195,7 +195,6 @@ pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Comm
     command = match spec.count {
         Count::Fixed => command,
         Count::Open => command.arg(with_default(tasks, spec.tasks.into()).help("Number of tasks")),
-        Count::Swept => command.arg(tasks.visible_alias("to").help("The most tasks")),
     };
     // The last description is the program's.
     command = own(Flags::augment_args(command).next_help_heading(None::<&str>));
@@ -205,11 +204,6 @@ pub(crate) fn with_flags(command: Command, spec: &Spec, own: fn(Command) -> Comm
             .map(|name| RuntimeKind::from_str(&name, false).expect("one of the values"));
         command = command.mut_arg("runtime", |arg| {
             arg.required(false).default_value(name(default)).value_parser(one_of)
-        });
-    }
-    if spec.count == Count::Swept {
-        command = command.mut_arg("iters", |arg| {
-            arg.visible_alias("steps").help("Number of steps up to the most tasks")
         });
     }
     if let Some(warmups) = spec.warmups {
@@ -237,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_tasks_is_open_fixed_or_swept() {
+    fn the_number_of_tasks_is_open_or_fixed() {
         let tasks = |count, line: &[&str]| {
             let flags = read(count, line).expect("valid flags");
             (flags.tasks, flags.iters)
@@ -246,7 +240,5 @@ mod tests {
         assert_eq!(tasks(Count::Open, &["--threads", "3"]), (Some(3), 10));
         assert_eq!(tasks(Count::Fixed, &[]), (None, 10));
         assert!(read(Count::Fixed, &["--tasks", "2"]).is_err());
-        assert_eq!(tasks(Count::Swept, &[]), (None, 10));
-        assert_eq!(tasks(Count::Swept, &["--to", "50", "--steps", "5"]), (Some(50), 5));
     }
 }

@@ -262,23 +262,23 @@ impl Session {
         let tasks = flags.tasks.unwrap_or(defaults.tasks);
         let spec = declare(&Launch { tasks, placement: &placement })?;
         let tasks = if spec.count == Count::Fixed { spec.tasks } else { tasks };
-        let spec = Spec { tasks: tasks.saturating_mul(spec.brigades), ..spec };
+        let spec = Spec { tasks, ..spec };
         check(&spec, &flags)?;
         if spec.tcp {
             inherited.extend(network::facts());
         }
-        if spec.count != Count::Swept {
+        if spec.tasks > 0 {
             // Includes the driver's load and the observation of the tasks.
             limits::require(&spec.need())?;
         }
         // An ordinary user sees the processes that it starts from now on.
         let recorder =
             flags.trace.is_some().then(|| Recorder::open(&placement.cpus)).transpose()?;
-        let mut spinners = Spinners::default();
-        spinners.add_hogs(spec.hogs).context("--hogs")?;
-        if flags.keep_awake {
-            spinners.keep_awake(&placement.cpus).context("--keep-awake")?;
-        }
+        let spinners = if flags.keep_awake {
+            Spinners::keep_awake(&placement.cpus).context("--keep-awake")?
+        } else {
+            Spinners::default()
+        };
         let SignalFlags { interrupted, out_of_time } =
             watch_signals().context("watching for SIGINT and SIGTERM")?;
         if cfg!(debug_assertions) {

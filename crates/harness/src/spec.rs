@@ -13,7 +13,8 @@ use crate::tasks::task_kind::TaskKind;
 /// another one for the run.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Number of tasks; the default if there is `--tasks`.
+    /// Number of tasks; the default if there is `--tasks`. 0 if the program decides later, and checks
+    /// limits itself.
     pub tasks: u32,
     /// What determines the number of tasks.
     pub count: Count,
@@ -33,32 +34,29 @@ pub struct Spec {
     pub load: Option<LoadFlags>,
     /// Whether tasks communicate over TCP, whose settings are recorded then.
     pub tcp: bool,
-    /// Processes that compete for the CPUs of the placement until this one ends.
-    pub hogs: u32,
     /// What the tasks are; `None` if they are another program's.
     pub kind: Option<TaskKind>,
     /// What each task needs, with the channel that it reads from.
     pub needs: Kind,
     /// Threads in addition to the tasks: a runtime's workers, for example.
     pub threads: u64,
+    /// Processes in addition to this one and the tasks.
+    pub processes: u64,
+    /// Channels in addition to one for each task and the one back to the driver.
+    pub channels: u64,
     /// The stack of each task, in bytes, if tasks of its kind have one.
     pub stack_bytes: u64,
     /// What each task allocates in addition to its kind's needs and its load, in bytes.
     pub heap_bytes: u64,
-    /// Simultaneous brigades, each with this many tasks.
-    pub brigades: u32,
 }
 
 /// What determines the number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// `--tasks`.
+    /// The harness's `--tasks`.
     Open,
-    /// The program; there is no `--tasks`.
+    /// The program. In its defaults: there is no such flag.
     Fixed,
-    /// The iterations, also called `--steps`, each of which adds some, up to `--tasks`, also called
-    /// `--to`. The program checks limits itself.
-    Swept,
 }
 
 impl Spec {
@@ -75,13 +73,13 @@ impl Spec {
             hops: false,
             load: None,
             tcp: false,
-            hogs: 0,
             kind: Some(kind),
             needs,
             threads: 0,
+            processes: 0,
+            channels: 0,
             stack_bytes: STANDARD_STACK_BYTES,
             heap_bytes: 0,
-            brigades: 1,
         }
     }
 
@@ -120,9 +118,9 @@ impl Spec {
         let working_set = self.load.map_or(0, |load| load.working_set);
         let extras = Extras {
             heap_bytes: self.heap_bytes.saturating_add(working_set),
-            channels: u64::from(self.brigades) - 1,
+            channels: self.channels,
             threads: self.threads,
-            processes: self.hogs.into(),
+            processes: self.processes,
         };
         Need::with_stack(self.needs, self.tasks.into(), self.stack_bytes)
             .with_extras(self.needs, extras)

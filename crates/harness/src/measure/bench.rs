@@ -56,8 +56,7 @@ impl Bench {
         Ok(Self { shared: Shared::new(spec, flags, placement).into() })
     }
 
-    /// The number of tasks. For a program that sweeps it: the maximum from `--tasks`, or 0 if the
-    /// program decides.
+    /// The number of tasks that was declared.
     pub fn tasks(&self) -> usize {
         self.shared.spec.tasks as usize
     }
@@ -86,6 +85,11 @@ impl Bench {
     /// outlives the laps.
     pub fn count_peers(&self, processes: Vec<u32>) {
         self.findings().peers = processes;
+    }
+
+    /// Counts these processes, which this one started, neither as tasks nor as others, in later laps.
+    pub fn leave_out(&self, processes: Vec<u32>) {
+        self.findings().companions = processes;
     }
 
     /// Adds a reading of memory.

@@ -8,7 +8,7 @@ pub mod laps;
 pub(crate) mod progress;
 pub mod rounds;
 pub mod samples;
-pub(crate) mod spinners;
+pub mod spinners;
 pub(crate) mod state;
 pub mod summary;
 pub mod trace;

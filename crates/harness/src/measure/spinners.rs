@@ -17,28 +17,33 @@ use crate::machine::process_stat::{reap, spawn};
 
 /// Processes that spin until this is dropped or this process ends, even if it is killed.
 #[derive(Debug, Default)]
-pub(crate) struct Spinners(Vec<Pid>);
+pub struct Spinners(Vec<Pid>);
 
 impl Spinners {
-    /// Adds a spinner on each of `cpus`, which this process may use.
+    /// A spinner in the idle class on each of `cpus`, which this process may use.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
-    pub(crate) fn keep_awake(&mut self, cpus: &[usize]) -> anyhow::Result<()> {
+    pub fn keep_awake(cpus: &[usize]) -> anyhow::Result<Self> {
+        let mut spinners = Self::default();
         let created = cpus.iter().try_for_each(|cpu| {
             cpus::confine(&[*cpu]).with_context(|| format!("moving to CPU {cpu}"))?;
-            self.add(libc::SCHED_IDLE)
+            spinners.add(libc::SCHED_IDLE)
         });
         cpus::confine(cpus).context("returning to the CPUs of the placement")?;
-        created
+        created.map(|()| spinners)
     }
 
-    /// Adds this many spinners in the normal class, on this process's CPUs, whatever its class.
+    /// This many spinners in the normal class, on this process's CPUs, even if its class is another.
     ///
     /// # Errors
     /// If one cannot be created, or not in its class.
-    pub(crate) fn add_hogs(&mut self, count: u32) -> anyhow::Result<()> {
-        (0..count).try_for_each(|_| self.add(libc::SCHED_OTHER))
+    pub fn hogs(count: u32) -> anyhow::Result<Self> {
+        let mut spinners = Self::default();
+        for _ in 0..count {
+            spinners.add(libc::SCHED_OTHER)?;
+        }
+        Ok(spinners)
     }
 
     /// Adds a spinner with this class, which has no priorities; it inherits its CPUs from this
@@ -60,7 +65,7 @@ impl Spinners {
     }
 
     /// The process ids of all spinners.
-    pub(crate) fn processes(&self) -> Vec<u32> {
+    pub fn processes(&self) -> Vec<u32> {
         self.0.iter().map(|spinner| spinner.as_raw().unsigned_abs()).collect()
     }
 }

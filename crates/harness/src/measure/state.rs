@@ -84,6 +84,8 @@ pub(crate) struct Findings {
     /// Processes whose CPU time and switches count, too, in later laps. Each has one thread and
     /// outlives the laps.
     pub peers: Vec<u32>,
+    /// Processes of this one that are neither its tasks nor others, in later laps.
+    pub companions: Vec<u32>,
     /// Claimed switches per operation: as declared, unless the program reports others.
     pub expected_switches: Option<f64>,
     /// System calls per operation, as the program counted them.
@@ -159,10 +161,13 @@ impl Shared {
         self.interrupted.load(Relaxed)
     }
 
-    /// Starts to count usage: including the peers', excluding this process's spinners.
+    /// Starts to count usage: including the peers', excluding the companions' and spinners'.
     pub(crate) fn usage_from_now(&self) -> Start {
-        let processes = [&self.findings().peers[..], &[process::id()]].concat();
-        Start::now(processes, &self.placement.cpus, self.spinners.processes())
+        let findings = self.findings();
+        let processes = [&findings.peers[..], &[process::id()]].concat();
+        let companions = [&findings.companions[..], &self.spinners.processes()].concat();
+        drop(findings);
+        Start::now(processes, &self.placement.cpus, companions)
     }
 
     /// The mark of every token if there is a load at every hop.

@@ -321,10 +321,10 @@ mod tests {
     #[test]
     fn a_program_needs_what_its_declaration_says() {
         let spec = Spec {
-            tasks: 6,
-            brigades: 2,
+            tasks: 12,
+            channels: 1,
             threads: 3,
-            hogs: 4,
+            processes: 4,
             ..Spec::new(TaskKind::Thread, Kind::Thread)
         };
         let need = |needs, heap_bytes| Spec { needs, heap_bytes, ..spec.clone() }.need();
