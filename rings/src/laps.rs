@@ -41,8 +41,8 @@ impl Pool {
         Self { round, rings, of_ring, laps: Mutex::new(laps) }
     }
 
-    pub fn laps(&self) -> Laps<'_> {
-        Laps { pool: self, begun_ns: None, samples: Samples::new(self.of_ring) }
+    pub fn laps(&self) -> RingLaps<'_> {
+        RingLaps { pool: self, begun_ns: None, samples: Samples::new(self.of_ring) }
     }
 
     /// Stores the measurements of the round, after it ended with this result.
@@ -84,14 +84,14 @@ impl Pool {
 }
 
 /// The laps of one ring in a round, in order.
-pub struct Laps<'a> {
+pub struct RingLaps<'a> {
     pool: &'a Pool,
     /// When the current lap began.
     begun_ns: Option<u64>,
     samples: Samples,
 }
 
-impl Laps<'_> {
+impl RingLaps<'_> {
     /// Ends the current lap, and begins the next; returns whether there is one.
     #[inline]
     pub fn next(&mut self) -> bool {
@@ -108,7 +108,7 @@ impl Laps<'_> {
     }
 }
 
-impl Drop for Laps<'_> {
+impl Drop for RingLaps<'_> {
     /// An unfinished lap has failed, which ends the round for all.
     fn drop(&mut self) {
         if self.begun_ns.is_some() {

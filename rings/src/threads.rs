@@ -8,7 +8,7 @@ use harness::hand_over::{Sink, Source, send_round};
 use harness::threads::{end, joined, outcome, spawn};
 use harness::{Bench, Line, failure};
 
-use crate::laps::{Laps, Pool};
+use crate::laps::{Pool, RingLaps};
 
 /// The stack of a task or driver, in bytes.
 pub const STACK_BYTES: usize = 1 << 20;
@@ -65,7 +65,7 @@ fn drive_all<R: Source, S: Sink>(
 
 fn drive(
     bench: &Bench,
-    mut laps: Laps<'_>,
+    mut laps: RingLaps<'_>,
     (first, last): &mut (impl Sink, impl Source),
 ) -> anyhow::Result<()> {
     bench.placement().pin(0).context("placing the driver")?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use harness::anonymous;
-use harness::control_groups::{self, Group};
+use harness::control_groups::{self, ControlGroup};
 use harness::cpu_kinds;
 use harness::cpus;
 use harness::inherited::{inherited_by_children, joined};
@@ -230,7 +230,7 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
 }
 
 /// How deep below the root a process in these groups for CPU time is.
-fn cpu_group_depth(files: &SystemFiles, groups: &[Group]) -> usize {
+fn cpu_group_depth(files: &SystemFiles, groups: &[ControlGroup]) -> usize {
     let with = |file| groups.iter().filter(|group| group.text(files, file).is_some()).count();
     // In version 1 the root has the file, too.
     with("cpu.weight") + with("cpu.shares").saturating_sub(1)
@@ -238,7 +238,7 @@ fn cpu_group_depth(files: &SystemFiles, groups: &[Group]) -> usize {
 
 /// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none. `None` if one
 /// is no quota.
-fn cpu_quota(files: &SystemFiles, groups: &[Group]) -> Option<String> {
+fn cpu_quota(files: &SystemFiles, groups: &[ControlGroup]) -> Option<String> {
     let mut smallest = u64::MAX;
     for group in groups {
         let text = |file| group.text(files, file);

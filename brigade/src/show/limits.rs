@@ -2,7 +2,7 @@
 //! answer to "threads or async for so many connections?".
 
 use harness::flags::{description, name};
-use harness::limits::{Forecast, Limit, Line, Resource};
+use harness::limits::{Forecast, Limit, LimitEffect, Resource};
 use indicatif::HumanCount;
 
 use super::group::{percent_with_ends, with_minus};
@@ -33,7 +33,7 @@ pub fn kind_page(forecast: &Forecast, tasks: Option<u64>) -> String {
         page.push(Block::Paragraph(text));
     }
     page.push(Block::Table(limits_table(forecast)));
-    for Line { limit, .. } in &forecast.limits {
+    for LimitEffect { limit, .. } in &forecast.limits {
         let name = short_name(limit);
         if let Some(why) = limit.exempt {
             page.push(Block::Paragraph(format!("{name} does not apply: {why}.")));
@@ -69,13 +69,13 @@ fn fits_in_words(forecast: &Forecast) -> String {
 
 /// The limits of a kind; the one that decides is marked.
 fn limits_table(forecast: &Forecast) -> Table {
-    let mark = |line: &Line| if forecast.binding() == Some(line) { ">" } else { "" };
+    let mark = |line: &LimitEffect| if forecast.binding() == Some(line) { ">" } else { "" };
     let value = |limit: &Limit| match limit.value {
         _ if limit.unknown.is_some() => "unknown".to_owned(),
         Some(value) => quantity(limit.resource, value),
         None => "unlimited".to_owned(),
     };
-    Columns::<&Line>::new()
+    Columns::<&LimitEffect>::new()
         .left("", |line| mark(line).to_owned())
         .left("limit", |line| short_name(&line.limit))
         .right("value", |line| value(&line.limit))
@@ -88,7 +88,7 @@ fn limits_table(forecast: &Forecast) -> Table {
 /// What raises each limit that so many tasks reach, or without a number any.
 fn raising_commands(forecast: &Forecast, tasks: Option<u64>) -> String {
     let mut commands = String::new();
-    for Line { limit, allows, command, .. } in &forecast.limits {
+    for LimitEffect { limit, allows, command, .. } in &forecast.limits {
         if allows.is_some_and(|allows| tasks.is_none_or(|tasks| allows < tasks)) {
             let name = short_name(limit);
             let way = command.as_deref().unwrap_or("nothing: use fewer tasks, or free some");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use harness::control_groups::{self, Group};
+use harness::control_groups;
 use harness::system_files::SystemFiles;
 
 /// A group inside this process's group, and one inside it. Both are removed on drop.
@@ -50,7 +50,7 @@ impl ControlGroup {
     pub fn of_memory() -> Result<Self, String> {
         let group = Self::create("memory")?;
         let folder = group.inner().display().to_string().trim_start_matches('/').to_owned();
-        let counted = Group { folder }.memory_bytes(&SystemFiles::live());
+        let counted = control_groups::ControlGroup { folder }.memory_bytes(&SystemFiles::live());
         counted.map(|_| group).ok_or_else(|| "its memory is not counted".into())
     }
 

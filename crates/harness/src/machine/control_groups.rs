@@ -32,14 +32,14 @@ pub fn limit(text: &str) -> Option<u64> {
 
 /// A control group of either version of the interface, which differ in the names of some files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct ControlGroup {
     /// Its folder below the root: `sys/fs/cgroup/pids/a`.
     pub folder: String,
 }
 
 /// The groups of `controller` that this process is in: its own first, then its
 /// parents up to the root of the mount; none if they are not visible.
-pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
+pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<ControlGroup> {
     Groups::of_process(files, controller).visible
 }
 
@@ -47,7 +47,7 @@ pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<Group> {
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     /// The process's own group first, then its parents.
-    pub visible: Vec<Group>,
+    pub visible: Vec<ControlGroup>,
     /// What cannot be read, if there may be others.
     pub hidden: Option<String>,
 }
@@ -72,9 +72,10 @@ impl Groups {
         let seen = mounts_of(version_1, &mounts).into_iter().find_map(|(root, mount)| {
             let inside = inside_mount(Path::new(path), Path::new(root))?;
             let mount = Path::new(mount.trim_start_matches('/'));
-            let group =
-                |inside: &Path| Group { folder: mount.join(inside).to_string_lossy().into_owned() };
-            let groups: Vec<Group> = inside.ancestors().map(group).collect();
+            let group = |inside: &Path| ControlGroup {
+                folder: mount.join(inside).to_string_lossy().into_owned(),
+            };
+            let groups: Vec<ControlGroup> = inside.ancestors().map(group).collect();
             // Something else may be mounted over it.
             let is_visible = files.contains(&groups[0].path("cgroup.procs"));
             is_visible.then_some((root, groups))
@@ -143,7 +144,7 @@ fn inside_mount<'a>(group: &'a Path, root: &Path) -> Option<&'a Path> {
     group.strip_prefix(root).ok()
 }
 
-impl Group {
+impl ControlGroup {
     /// The content of one of the group's files.
     pub fn text(&self, files: &SystemFiles, file: &str) -> Option<String> {
         files.text(&self.path(file))
@@ -185,7 +186,7 @@ mod tests {
             ("two/memory.stat", "active_file 1\n"),
         ]);
         let memory = |folder: &str| {
-            let group = Group { folder: folder.to_owned() };
+            let group = ControlGroup { folder: folder.to_owned() };
             [group.memory_bytes(&files), group.kept_bytes(&files)]
         };
         assert_eq!(memory("one"), [Some(5000), Some(4300)]);

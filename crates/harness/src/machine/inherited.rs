@@ -13,7 +13,7 @@ use nix::sys::prctl::{get_timerslack, set_timerslack};
 use nix::sys::signal::Signal;
 use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
 
-use crate::machine::control_groups::{self, Group};
+use crate::machine::control_groups::{self, ControlGroup};
 use crate::machine::cpus::{self, CpuList, Mask};
 use crate::machine::system_files::{SystemFiles, field, recordable};
 
@@ -196,7 +196,8 @@ pub fn facts(child: Option<u32>) -> Facts {
         ("most_utilization", "cpu.uclamp.max", "cpu.uclamp.max"),
         ("burst_us", "cpu.cfs_burst_us", "cpu.max.burst"),
     ] {
-        let value = |group: Group| group.text(&files, two).or_else(|| group.text(&files, one));
+        let value =
+            |group: ControlGroup| group.text(&files, two).or_else(|| group.text(&files, one));
         let values = control_groups::of_process(&files, "cpu").into_iter().filter_map(value);
         // Of the group, then of its parents.
         set(&format!("cgroup.cpu_{name}"), joined(values.map(|value| recordable(&value))));

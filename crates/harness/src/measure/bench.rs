@@ -18,7 +18,7 @@ use crate::machine::placement::Placement;
 use crate::machine::process_stat::{has_ended, kill_family};
 use crate::measure::clock;
 use crate::measure::counters::Counters;
-use crate::measure::laps::{Laps, Purpose};
+use crate::measure::laps::{LapPurpose, Laps};
 use crate::measure::progress::Progress;
 use crate::measure::samples::{Measured, Samples};
 use crate::measure::state::{Fact, Findings, Shared};
@@ -166,18 +166,18 @@ impl Bench {
     /// switches are reported per operation of the first.
     pub fn laps(&self, phases: &[Measured]) -> Laps<'_> {
         self.calibrate_work();
-        Laps::new(&self.shared, Purpose::Principal, phases)
+        Laps::new(&self.shared, LapPurpose::Principal, phases)
     }
 
     /// One lap without a warm-up: the cost of the first time.
     pub fn cold_lap(&self, measured: Measured) -> Laps<'_> {
-        Laps::new(&self.shared, Purpose::Cold, &[measured])
+        Laps::new(&self.shared, LapPurpose::Cold, &[measured])
     }
 
     /// As many laps as the principal ones, in which the program takes samples with
     /// [`crate::measure::laps::Lap::sample`]; they do not count towards CPU time and switches.
     pub fn side_laps(&self, measured: Measured) -> Laps<'_> {
-        Laps::new(&self.shared, Purpose::Side, &[measured])
+        Laps::new(&self.shared, LapPurpose::Side, &[measured])
     }
 
     /// Runs `--command` with `sh -c` while the tasks are alive, but not after an interruption; with

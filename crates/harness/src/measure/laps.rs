@@ -46,7 +46,7 @@ const LONGEST_TRACE: Duration = Duration::from_secs(2);
 
 /// The purpose of a loop of laps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum LapPurpose {
     /// The program's principal measurement.
     Principal,
     /// One lap, the first, without a warm-up.
@@ -110,7 +110,7 @@ impl<'a> Lap<'a> {
 #[derive(Debug)]
 pub struct Laps<'a> {
     shared: &'a Shared,
-    purpose: Purpose,
+    purpose: LapPurpose,
     stage: Stage,
     /// Laps still to start in this stage.
     left: u64,
@@ -133,9 +133,9 @@ pub struct Laps<'a> {
 }
 
 impl<'a> Laps<'a> {
-    pub(crate) fn new(shared: &'a Shared, purpose: Purpose, phases: &[Measured]) -> Self {
+    pub(crate) fn new(shared: &'a Shared, purpose: LapPurpose, phases: &[Measured]) -> Self {
         assert!((1..=MOST_PHASES).contains(&phases.len()), "a lap has 1 to {MOST_PHASES} phases");
-        let warmups = if purpose == Purpose::Cold { Some(0) } else { shared.flags.warmups };
+        let warmups = if purpose == LapPurpose::Cold { Some(0) } else { shared.flags.warmups };
         let longest = warmups.is_none().then_some(LONGEST_WARMUP);
         Self {
             shared,
@@ -152,7 +152,8 @@ impl<'a> Laps<'a> {
             usage: None,
             progress: Progress::new(shared.shows_progress()),
             load_mark: shared.load_mark(),
-            units: (purpose == Purpose::Principal && shared.work.is_some()).then(Pieces::default),
+            units: (purpose == LapPurpose::Principal && shared.work.is_some())
+                .then(Pieces::default),
         }
     }
 
@@ -180,7 +181,7 @@ impl<'a> Laps<'a> {
                 recorder.after_lap(stops);
             }
         }
-        if self.purpose == Purpose::Side {
+        if self.purpose == LapPurpose::Side {
             self.take_side_samples();
         } else if self.stage == Stage::Measured {
             self.take_phases(phase_begun, last);
@@ -240,11 +241,11 @@ impl<'a> Laps<'a> {
         let interrupted = self.ended_by == Some(Ending::Signal);
         match self.stage {
             Stage::Warmup if !interrupted => {
-                let once = self.purpose == Purpose::Cold;
+                let once = self.purpose == LapPurpose::Cold;
                 self.stage = Stage::Measured;
                 self.left = if once { 1 } else { self.shared.flags.iters };
                 self.progress.begin(self.left, "iterations");
-                if self.purpose == Purpose::Principal {
+                if self.purpose == LapPurpose::Principal {
                     self.usage = Some(self.shared.usage_from_now());
                 }
                 self.deadline = deadline(self.shared);
@@ -276,8 +277,8 @@ impl<'a> Laps<'a> {
 
     fn tracer(&self) -> Option<&'a Tracer> {
         match self.purpose {
-            Purpose::Principal => self.shared.tracer.get().map(|tracer| &**tracer),
-            Purpose::Cold | Purpose::Side => None,
+            LapPurpose::Principal => self.shared.tracer.get().map(|tracer| &**tracer),
+            LapPurpose::Cold | LapPurpose::Side => None,
         }
     }
 
@@ -350,8 +351,8 @@ impl Drop for Laps<'_> {
             work.mean_ns_per_unit = units.mean_ns_per_unit();
         }
         let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
-        let stands_alone = self.purpose == Purpose::Cold && findings.ended_by.is_none();
-        if self.purpose == Purpose::Principal || stands_alone {
+        let stands_alone = self.purpose == LapPurpose::Cold && findings.ended_by.is_none();
+        if self.purpose == LapPurpose::Principal || stands_alone {
             findings.samples.splice(0..0, samples);
             findings.iterations = self.iterations;
             findings.warmups = self.warmups;

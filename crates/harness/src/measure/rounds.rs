@@ -59,7 +59,7 @@ pub enum Purpose {
 
 /// When a round ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Limit {
+struct RoundBounds {
     /// Iterations, however late.
     fewest: u64,
     /// Iterations at most; in an open loop, exactly so many.
@@ -70,7 +70,7 @@ struct Limit {
     ending: Ending,
 }
 
-impl Limit {
+impl RoundBounds {
     fn new(bench: &Bench, purpose: Purpose, rate: Option<u32>) -> Self {
         let iters = bench.flags().iters;
         let warmups = bench.flags().warmups;
@@ -107,7 +107,7 @@ pub struct Round {
     pub purpose: Purpose,
     /// When it begins, on the clock of [`clock`].
     pub begin_ns: u64,
-    limit: Limit,
+    bounds: RoundBounds,
     /// Operations per second, in an open loop.
     pub rate: Option<u32>,
     until_ns: u64,
@@ -119,7 +119,7 @@ pub struct Round {
 impl Round {
     /// The most iterations; in an open loop, exactly so many.
     pub fn most(&self) -> u64 {
-        self.limit.most
+        self.bounds.most
     }
 
     /// Whether its tasks should stop.
@@ -130,7 +130,7 @@ impl Round {
 
     /// Whether, in a closed loop, no iteration should begin after this many, which ends the round.
     pub fn is_enough(&self, iterations: u64) -> bool {
-        let Limit { fewest, most, ending, .. } = self.limit;
+        let RoundBounds { fewest, most, ending, .. } = self.bounds;
         let ending = if self.bench.is_interrupted() {
             Ending::Signal
         } else if iterations >= most {
@@ -158,7 +158,7 @@ impl Round {
 
     /// The operations of one task in an open loop, in order.
     pub fn of_task(&self, task: usize) -> impl Iterator<Item = u64> + use<> {
-        (task as u64..self.limit.most).step_by(self.bench.tasks())
+        (task as u64..self.bounds.most).step_by(self.bench.tasks())
     }
 
     /// Waits until `due_ns`, as often as it takes with `wait`, which gets the end of its wait;
@@ -234,20 +234,20 @@ impl Round {
         let count = samples.first().map(Samples::count);
         let mut findings = self.bench.findings();
         match self.purpose {
-            Purpose::Warmup => findings.warmups = count.unwrap_or(self.limit.most),
+            Purpose::Warmup => findings.warmups = count.unwrap_or(self.bounds.most),
             Purpose::Traced => {}
             Purpose::Measured => {
                 findings.iterations = count.unwrap_or(0);
-                findings.ended_by = Some(*self.ending.get_or_init(|| self.limit.ending));
+                findings.ended_by = Some(*self.ending.get_or_init(|| self.bounds.ending));
                 findings.schedule = kept;
                 findings.samples = samples.into_iter().filter(|phase| phase.count() > 0).collect();
                 ensure!(
                     self.rate.is_none()
-                        || count == Some(self.limit.most)
+                        || count == Some(self.bounds.most)
                         || self.bench.is_interrupted(),
                     "only {} of {} due operations were measured",
                     findings.iterations,
-                    self.limit.most
+                    self.bounds.most
                 );
             }
         }
@@ -298,10 +298,10 @@ impl Iterator for Rounds<'_> {
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
         let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
-        let limit = Limit::new(self.bench, purpose, self.rate);
+        let bounds = RoundBounds::new(self.bench, purpose, self.rate);
         let mut usage = None;
         match purpose {
-            Purpose::Warmup if limit.most == 0 => return self.next(),
+            Purpose::Warmup if bounds.most == 0 => return self.next(),
             Purpose::Warmup => {}
             Purpose::Measured => {
                 self.bench.calibrate_work();
@@ -310,11 +310,11 @@ impl Iterator for Rounds<'_> {
             Purpose::Traced => self.bench.shared.recorder()?.before_lap(),
         }
         let begin_ns = clock::now() + self.lead.as_nanos() as u64;
-        let time_ns = limit.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
+        let time_ns = bounds.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
         Some(Arc::new(Round {
             purpose,
             begin_ns,
-            limit,
+            bounds,
             until_ns: begin_ns.saturating_add(time_ns),
             rate: self.rate,
             ending: OnceLock::new(),
@@ -498,9 +498,9 @@ mod tests {
             (Some(0), Some(long), 4, 1_000_000, (0, 1000, Ending::Iterations)),
         ] {
             let bench = bench(tasks, warmups, max_time);
-            let limit = |purpose| Limit::new(&bench, purpose, Some(rate));
-            let measured = limit(Purpose::Measured);
-            let found = (limit(Purpose::Warmup).most, measured.most, measured.ending);
+            let bounds = |purpose| RoundBounds::new(&bench, purpose, Some(rate));
+            let measured = bounds(Purpose::Measured);
+            let found = (bounds(Purpose::Warmup).most, measured.most, measured.ending);
             assert_eq!(found, expected, "{tasks} tasks, {rate} per second, {max_time:?}");
         }
     }
@@ -526,7 +526,7 @@ mod tests {
         let round = bench.rounds(Some(3)).next().expect("the measured one");
         let mut round = Arc::into_inner(round).expect("no clone");
         round.begin_ns = 500;
-        round.limit.most = 8;
+        round.bounds.most = 8;
         let due = [0, 1, 3_000_000, u64::MAX].map(|number| round.due_ns(number));
         assert_eq!(due, [500, 333_333_833, 1_000_000_000_000_500, u64::MAX]);
         let of_task = |task| round.of_task(task).collect::<Vec<_>>();

@@ -16,7 +16,7 @@ use Resource::{
     Threads,
 };
 
-use crate::machine::control_groups::{self, Group, Groups, NO_LIMIT, is_first_namespace};
+use crate::machine::control_groups::{self, ControlGroup, Groups, NO_LIMIT, is_first_namespace};
 use crate::machine::inherited::Scheduling;
 use crate::machine::system_files::{SystemFiles, field, kib_field};
 
@@ -303,7 +303,12 @@ impl<'a> Machine<'a> {
     }
 
     /// The limit of one group; `None` if it has none of the files, as the root.
-    fn of_group(&self, resource: Resource, group: &Group, files: &[GroupFiles]) -> Option<Limit> {
+    fn of_group(
+        &self,
+        resource: Resource,
+        group: &ControlGroup,
+        files: &[GroupFiles],
+    ) -> Option<Limit> {
         let found = files.iter().find(|names| self.files.contains(&group.path(names.limit)))?;
         let [path, used] = [found.limit, found.used].map(|name| group.path(name));
         let value = self.read(&path, control_groups::limit);

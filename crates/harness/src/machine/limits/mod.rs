@@ -92,7 +92,7 @@ impl Need {
 
     /// The effect of these limits, tightest first, of those that the tasks can reach. The commands
     /// are for `wanted` tasks, or else for twice as many as fit.
-    fn lines(&self, limits: &[Limit], wanted: Option<u64>) -> Vec<Line> {
+    fn lines(&self, limits: &[Limit], wanted: Option<u64>) -> Vec<LimitEffect> {
         let line = |limit: &Limit| {
             let per_task = self.per_task.amount(limit.resource);
             let allows = limit.available().map(|available| self.fits(limit.resource, available));
@@ -100,9 +100,9 @@ impl Need {
                 self.command(limit, allows, wanted.unwrap_or(allows.max(1).saturating_mul(2)))
             });
             let is_reached = per_task > 0 || allows == Some(0);
-            is_reached.then(|| Line { limit: limit.clone(), per_task, allows, command })
+            is_reached.then(|| LimitEffect { limit: limit.clone(), per_task, allows, command })
         };
-        let mut lines: Vec<Line> = limits.iter().filter_map(line).collect();
+        let mut lines: Vec<LimitEffect> = limits.iter().filter_map(line).collect();
         lines.sort_by_key(|line| line.allows.unwrap_or(u64::MAX));
         lines
     }
@@ -122,7 +122,7 @@ impl Need {
     }
 
     /// The limit that refuses the tasks, and how many it allows: of several, the one with the fewest.
-    fn refused_by(&self, limits: &[Limit]) -> Option<(Line, u64)> {
+    fn refused_by(&self, limits: &[Limit]) -> Option<(LimitEffect, u64)> {
         let binding = self.lines(limits, Some(self.tasks)).into_iter().next()?;
         let allows = binding.allows.filter(|allows| *allows < self.tasks)?;
         Some((binding, allows))
@@ -146,8 +146,8 @@ impl Need {
 
 /// One limit's effect on tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct Line {
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema), schemars(rename = "Line"))]
+pub struct LimitEffect {
     /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
@@ -172,7 +172,7 @@ pub struct Refusal(pub String);
 /// [`Refusal`] if a limit is too small.
 pub fn admit(need: &Need, limits: &[Limit]) -> Result<(), Refusal> {
     let tasks = need.tasks;
-    let Some((Line { limit, command, .. }, allows)) = need.refused_by(limits) else {
+    let Some((LimitEffect { limit, command, .. }, allows)) = need.refused_by(limits) else {
         return Ok(());
     };
     let Limit { name, in_use, most, .. } = &limit;
@@ -228,7 +228,7 @@ pub struct Forecast {
     pub at_most: bool,
     /// Every limit that the tasks can reach, tightest first. The first is reached first, unless it
     /// allows `null`; the second if the first is raised.
-    pub limits: Vec<Line>,
+    pub limits: Vec<LimitEffect>,
     /// The memory of the wanted tasks, at most; `null` without a number.
     pub memory_bytes: Option<u64>,
 }
@@ -248,7 +248,7 @@ impl Forecast {
     }
 
     /// The limit that is reached first; `None` without one.
-    pub fn binding(&self) -> Option<&Line> {
+    pub fn binding(&self) -> Option<&LimitEffect> {
         self.limits.first().filter(|line| line.allows.is_some())
     }
 
