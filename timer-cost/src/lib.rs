@@ -214,7 +214,8 @@ fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let workers = Some(flags.workers as usize);
     let kind = RuntimeFlags { runtime: RuntimeKind::Tokio, workers, tokio: None };
     let runtime = AsyncRuntime::start_with(Builder::enable_all, kind, bench)?;
-    let (flags, bench) = (flags.clone(), bench.clone());
+    let flags = flags.clone();
+    let bench = bench.clone();
     runtime.drive(async move {
         let mut driver = Driver::new(&flags, &bench, Futures::<A>::new(flags.slots()).await)?;
         let rivals = End(Arc::default());

@@ -129,7 +129,8 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let block = matches!(flags.by, By::Condvar | By::Futex | By::Barrier | By::Eventfd);
     if block != flags.are_threads() {
-        let (by, other) = (name(&flags.by), if block { "threads" } else { "tokio" });
+        let by = name(&flags.by);
+        let other = if block { "threads" } else { "tokio" };
         let calls = if block { "block the thread" } else { "are awaited" };
         return Err(
             UsageError(format!("--by {by}: its calls {calls}; choose --runtime {other}")).into()
@@ -296,7 +297,8 @@ impl<S: Signal> Waker<S> {
             return Ok(());
         }
         (self.switches, self.awake) = self.hall.fall_asleep(self.switches)?;
-        let (awake, tasks) = (self.awake, self.bench.tasks() as u64);
+        let awake = self.awake;
+        let tasks = self.bench.tasks() as u64;
         ensure!(
             awake * MOST_AWAKE <= tasks,
             "{awake} of {tasks} threads do not sleep: they would be woken without a switch"

@@ -422,7 +422,8 @@ fn with_quoted_case(words: &[String]) -> Option<String> {
         return None;
     }
     // The command's own flags are not the case's.
-    let (mut case, mut own) = (vec![&*words[at]], Vec::new());
+    let mut case = vec![&*words[at]];
+    let mut own = Vec::new();
     let mut rest = words[at + 1..].iter().peekable();
     while let Some(word) = rest.next() {
         let name = word.split('=').next().unwrap_or_default();
@@ -583,8 +584,8 @@ mod tests {
         for folder in contract::repository::recorded_runs() {
             let mut run = fixtures::read(&folder).judged();
             let progress = RunProgress { is_complete: true, ..RunProgress::default() };
-            let (name, run) = ("a run".to_owned(), &mut run);
-            let report = report(&manifest, RunData { name, run, progress, alike: &[] });
+            let data = RunData { name: "a run".to_owned(), run: &mut run, progress, alike: &[] };
+            let report = report(&manifest, data);
             let place = Place { folder: "a folder/of a run", ..Place::default() };
             let text = screen(&report, place);
             let lines = text.lines().filter_map(|line| line.split_once(": brigade "));

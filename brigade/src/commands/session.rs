@@ -64,8 +64,14 @@ impl<'a> Session<'a> {
         admit(&Need::new(Kind::Process, 1), &in_force(&SystemFiles::live()))?;
         let signals = Signals::register().context("setting up signal handlers")?;
         let lock = lock::take(output::warn)?;
-        let (live, typed) = (Live::default(), Vec::new());
-        Ok(Self { manifest, signals, live, typed, others: None, _lock: lock })
+        Ok(Self {
+            manifest,
+            signals,
+            live: Live::default(),
+            typed: Vec::new(),
+            others: None,
+            _lock: lock,
+        })
     }
 
     /// Builds the programs of cases.

@@ -104,8 +104,7 @@ impl State {
         };
         let is_fit = share <= UNFIT;
         let is_comparable = is_fit && !is_unsteady;
-        let (pace, programs) = (None, Vec::new());
-        Self { word, causes, speed_change, pace, is_fit, is_comparable, programs }
+        Self { word, causes, speed_change, pace: None, is_fit, is_comparable, programs: Vec::new() }
     }
 
     /// The state for a run whose reference work took this long, next to its times in earlier

@@ -389,8 +389,13 @@ mod tests {
             read_share(90, 1.4, [Some(2_500.0), Some(1_000.0)]),
             read_share(100, 2.2, [None, Some(1_000.0)]),
         ];
-        let (lock, mutex) = (lock.to_owned(), "Mutex".to_owned());
-        ReadShares { lock, mutex, work_ns, steps, cheaper_from }
+        ReadShares {
+            lock: lock.to_owned(),
+            mutex: "Mutex".to_owned(),
+            work_ns,
+            steps,
+            cheaper_from,
+        }
     }
 
     #[test]

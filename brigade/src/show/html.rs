@@ -60,7 +60,8 @@ pub fn html(report: &Report) -> String {
         heading: question(group).to_owned(),
         body: of_group(report, group, only.is_none(), first.is_none()),
     });
-    let (mut contents, mut main) = (String::new(), String::new());
+    let mut contents = String::new();
+    let mut main = String::new();
     for section in of_groups.chain(rest.filter_map(of_rest)) {
         let [id, heading] = [&section.id, &section.heading].map(|text| escape(text));
         contents += &format!("<li><a href=\"#{id}\">{heading}</a></li>\n");

@@ -224,8 +224,12 @@ mod tests {
         for case in &run.description.cases {
             run.invocations.extend([1, 2].map(|round| Sample::hop(9.0).in_round(case, round)));
         }
-        let (name, progress) = (String::new(), RunProgress::default());
-        let data = RunData { name, run: &mut run.judged(), progress, alike: &[] };
+        let data = RunData {
+            name: String::new(),
+            run: &mut run.judged(),
+            progress: RunProgress::default(),
+            alike: &[],
+        };
         let mut report = report(&manifest, data);
         // The records are of no program.
         for row in report.groups.iter_mut().flat_map(|group| &mut group.rows) {
