@@ -143,7 +143,8 @@ fn every_claim_is_written_and_holds_in_every_recorded_run_that_can_show_it() {
 
 /// The bullets about the machine in README, and the sections of OBSERVATIONS.
 fn claiming_texts() -> Vec<(&'static str, String)> {
-    let (readme, observations) = (source(README), source(OBSERVATIONS));
+    let readme = source(README);
+    let observations = source(OBSERVATIONS);
     let begun = readme.split("What this machine says:\n").nth(1).expect("its heading");
     let bullets = begun.split("\n\n[").next().expect("its end").split("\n- ").skip(1);
     let bullets = bullets.map(|bullet| (README, bullet.to_owned()));

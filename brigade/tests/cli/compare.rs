@@ -58,7 +58,8 @@ pub fn compared(bench: &Bench, arguments: &[&str]) -> Value {
 #[test]
 fn a_slower_build_is_detected_with_the_true_ratio_in_the_interval_and_can_fail() {
     let bench = noisy(&["a", "b"]);
-    let (old, new) = (build(&bench, "old", 0), build(&bench, "new", 50));
+    let old = build(&bench, "old", 0);
+    let new = build(&bench, "new", 50);
     for (old, new, code, verdict, truth) in
         [(&old, &new, 4, "slower", 1.05), (&new, &old, 0, "faster", 1.0 / 1.05)]
     {
@@ -398,8 +399,10 @@ while [ $# -gt 0 ]; do case $1 in --cpus) cpus=$2 ;; --others) others=$2 ;; esac
     );
     let bench = Bench::new(&["a"], &format!("{flags}{script}"));
     fs::write(bench.path("count"), "0\n").unwrap();
-    let (one, many) = ("--cpus 0", "--cpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15");
-    let (busy, quiet) = (" --others 5000000000", "");
+    let one = "--cpus 0";
+    let many = "--cpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15";
+    let busy = " --others 5000000000";
+    let quiet = "";
     for (baseline, candidate, expected) in [
         (format!("{one}{busy}"), format!("{one}{busy}"), Value::Null),
         (format!("{one}{busy}"), format!("{many}{busy}"), "disturbed".into()),

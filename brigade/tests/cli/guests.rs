@@ -416,7 +416,8 @@ fn tasks_of_a_guest_that_share_a_lock_are_counted() {
         assert_eq!((turn.operations, turn.count), (1, 3));
         // Blocks that end after the last one recorded count towards the shares only.
         let share = |turn_ns: u64| iteration.ns_per_operation / turn_ns as f64;
-        let (lucky, unlucky) = (share(turn.min_ns), share(turn.max_ns));
+        let lucky = share(turn.min_ns);
+        let unlucky = share(turn.max_ns);
         assert!(lucky > 0.2 && unlucky < 0.5, "{name}: {lucky}, {unlucky}");
         let work = record.work.expect("there is work");
         let floor = 200.0 * work.ns_per_unit.expect("a unit was timed");

@@ -85,7 +85,8 @@ fn folders_of_libraries_that_cargo_run_adds_are_not_inherited() {
     let [real, link] = ["real", "link"].map(|name| toolchains.path().join(name));
     fs::create_dir_all(real.join("lib/x")).expect("create a toolchain");
     symlink(&real, &link).expect("link to it");
-    let (real, link) = (real.display(), link.display());
+    let real = real.display();
+    let link = link.display();
     let cargo = format!("CARGO={real}/bin/cargo LD_LIBRARY_PATH=${{1%/*}}/deps:{link}/lib");
     assert_eq!(folders(&cargo), None);
     let given = folders("-u CARGO LD_LIBRARY_PATH=/given");
@@ -411,7 +412,8 @@ fn a_record_that_contradicts_its_placement_fails() {
     let [narrowed, outside, right] =
         [&narrowed, &outside, &right].map(|cpus| (r#""cpus":null"#, cpus.as_str()));
     let share = |json| (r#""cross_cpu_share":null"#, json);
-    let (none, all) = (share(r#""cross_cpu_share":0.0"#), share(r#""cross_cpu_share":1.0"#));
+    let none = share(r#""cross_cpu_share":0.0"#);
+    let all = share(r#""cross_cpu_share":1.0"#);
     for (case, parts, outcome) in [
         ("a", vec![both, right], "measured"),
         ("a", vec![both, narrowed], "failed"),
@@ -477,7 +479,8 @@ fn what_the_run_inherited_is_the_reference_of_all_cases() {
     let ended = bench.ends(&["run", "--rounds", "4"]);
     let report = report_of(&bench);
     let counts = |outcome| ["a", "b"].map(|case| count(&report, case, outcome));
-    let (mut used, mut changed) = (counts("used"), counts("changed"));
+    let mut used = counts("used");
+    let mut changed = counts("changed");
     used.sort_unstable();
     changed.sort_unstable();
     assert_eq!((used, changed), ([0, 1], [3, 4]), "{ended:?} {report}");

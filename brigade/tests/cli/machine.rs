@@ -173,7 +173,8 @@ fn with_costs() -> Bench {
             .replacen("\"wall_ns\":null", "\"wall_ns\":300", 1)
             .replacen("\"voluntary_per_operation\":0.0", "\"voluntary_per_operation\":1.0", 1)
     };
-    let (cheap, expensive) = (record("cheap", 1000), record("expensive", 40_000));
+    let cheap = record("cheap", 1000);
+    let expensive = record("expensive", 40_000);
     let script = format!("case $0 in *expensive*) echo '{expensive}' ;; *) echo '{cheap}' ;; esac");
     Bench::new(&["cheap", "expensive"], &script)
 }

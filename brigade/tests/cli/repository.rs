@@ -693,7 +693,8 @@ fn flags_in(help: &str) -> Vec<&str> {
 fn the_documents_name_every_command_and_exit_code() {
     let bench = Bench::printing(RECORD);
     let document = |path: &str| fs::read_to_string(root().join(path)).unwrap();
-    let (protocol, readme) = (document("docs/PROTOCOL.md"), document("README.md"));
+    let protocol = document("docs/PROTOCOL.md");
+    let readme = document("README.md");
     let help = bench.ends(&["--help"]).stdout;
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     // Descriptions continue with more indentation.
@@ -734,7 +735,8 @@ fn a_verdict_needs_all_three_builds() {
         python.arg(root().join("scripts/three-ways.py")).arg(fail_on).args(&files);
         Ended::from(python)
     };
-    let (fails, passes) = (ended("slower"), ended("never"));
+    let fails = ended("slower");
+    let passes = ended("never");
     assert_eq!((fails.code, passes.code), (Some(4), Some(0)), "{fails:?}");
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()

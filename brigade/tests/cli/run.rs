@@ -46,9 +46,11 @@ fn a_terminal_shows_the_screen_while_the_rest_is_measured() {
     let announced =
         "brigade: measures threads, async tasks and processes for 3 rounds; Ctrl-C stops it";
     assert!(ended.stdout.starts_with(announced), "{ended:?}");
-    let (figure, last) = (ended.stdout.find("75.0 ns"), ended.stdout.rfind(" left"));
+    let figure = ended.stdout.find("75.0 ns");
+    let last = ended.stdout.rfind(" left");
     assert!(figure.is_some() && figure < last, "{ended:?}");
-    let (first, end) = (ended.stdout.find("0 of 3 rounds"), ended.stdout.rfind("3 of 3 rounds"));
+    let first = ended.stdout.find("0 of 3 rounds");
+    let end = ended.stdout.rfind("3 of 3 rounds");
     assert!(first.is_some() && first < figure && last < end, "{ended:?}");
 }
 
@@ -73,7 +75,8 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
     let Some(ended) = ended else { return };
     // Those of other tests may be busier.
     let named = "other programs took 30 % of the CPUs (";
-    let (running, last) = (ended.stdout.find(named), ended.stdout.rfind(named));
+    let running = ended.stdout.find(named);
+    let last = ended.stdout.rfind(named);
     assert!(running.is_some() && running < last, "{ended:?}");
     for entry in fs::read_dir(&bench.result_folders()[0]).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();

@@ -130,7 +130,8 @@ fn tasks_take_as_long_as_in_a_bare_loop() {
 #[test]
 #[ignore = "part of the proof"]
 fn messages_take_as_long_as_in_a_bare_loop() {
-    let (ours, bare) = (DEFAULT.binary("brigade"), DEFAULT.binary("bare-channel"));
+    let ours = DEFAULT.binary("brigade");
+    let bare = DEFAULT.binary("bare-channel");
     for (channel, flags, bounds) in [
         ("std", "", [0.9, 1.1]),
         ("crossbeam", "", [0.9, 1.1]),
