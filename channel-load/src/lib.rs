@@ -522,9 +522,12 @@ fn lateness(round: &Round, received: &[Tally], late_ns: u64) -> (Samples, Option
         all.merge(late);
     }
     let time_ns = ended_ns.saturating_sub(round.begin_ns) as f64;
-    let mean_length = all.measurement(1).filter(|_| time_ns > 0.0).map(|found| {
-        let under_way_ns = found.mean_ns * found.count as f64 - late_ns as f64;
-        under_way_ns.max(0.0) / time_ns
-    });
+    let mean_length = match all.measurement(1) {
+        Some(found) if time_ns > 0.0 => {
+            let under_way_ns = found.mean_ns * found.count as f64 - late_ns as f64;
+            Some(under_way_ns.max(0.0) / time_ns)
+        }
+        _ => None,
+    };
     (all, mean_length)
 }

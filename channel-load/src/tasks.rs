@@ -79,9 +79,10 @@ impl Shared {
     /// producer and of each consumer.
     pub fn samples(&self, sent: &[Tally], received: &[Tally]) -> Vec<Samples> {
         let Blocks { span, samples } = &*self.blocks();
-        let Some([begun_ns, ended_ns]) = span.filter(|_| samples.count() > 0) else {
+        let Some([begun_ns, ended_ns]) = *span else { return Vec::new() };
+        if samples.count() == 0 {
             return Vec::new();
-        };
+        }
         let each_ns = (ended_ns - begun_ns) as f64 / samples.operations() as f64;
         let turns = |name, tallies: &[Tally]| {
             let mut turns = Samples::new(Measured::single(name, "message"));

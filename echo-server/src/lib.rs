@@ -222,13 +222,15 @@ impl Flags {
         let hot = self.hot.unwrap_or(connections);
         let busy = self.busy.unwrap_or(BUSY.min(hot));
         let has_workers = matches!(self.kind, Kind::Tokio | Kind::ThreadPool);
-        let workers = self.workers.filter(|_| !has_workers && self.server.is_none());
         let has_tokio = matches!(self.kind, Kind::Tokio | Kind::TokioCurrentThread);
         let reason = if hot > connections {
             format!("--hot {hot}: there are {connections}; raise --tasks")
         } else if busy > hot {
             format!("--busy {busy}: a connection has one request; use {hot} at most")
-        } else if let Some(workers) = workers {
+        } else if let Some(workers) = self.workers
+            && !has_workers
+            && self.server.is_none()
+        {
             format!("--workers {workers}: this kind has none; choose --kind tokio or thread-pool")
         } else if self.tokio.is_some() && !has_tokio {
             "--tokio: this kind is not tokio's; choose --kind tokio or tokio-current-thread"

@@ -257,7 +257,9 @@ impl Load {
     #[inline]
     pub fn receive(&mut self, until_ns: Option<u64>) -> anyhow::Result<usize> {
         self.looks += 1;
-        if let Some(until_ns) = until_ns.filter(|_| !self.polls) {
+        if let Some(until_ns) = until_ns
+            && !self.polls
+        {
             // In nanoseconds, unlike that of `epoll_wait`.
             let left = Duration::from_nanos(until_ns.saturating_sub(clock::now()));
             let time = Timespec::try_from(left)?;

@@ -304,7 +304,9 @@ async fn drive(
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
             let mut samples = shared.samples(&round, &tallies);
-            if let Some(mixed) = mixed.filter(|_| !samples.is_empty()) {
+            if let Some(mixed) = mixed
+                && !samples.is_empty()
+            {
                 samples.extend([mixed.waits.reads, mixed.waits.writes]);
             }
             round.finish(samples, None)?;

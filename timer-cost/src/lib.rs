@@ -174,7 +174,7 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     Ok(match timer {
         Kind::Tokio | Kind::TokioTimeout => Spec {
             threads: workers.into(),
-            switches: SPEC.switches.filter(|_| workers == 1),
+            switches: if workers == 1 { SPEC.switches } else { None },
             ..spec
         },
         // Its own thread processes operations, too.

@@ -258,7 +258,8 @@ impl<S: Signal> Waker<S> {
 
     /// The task with this number, the last of which may have a fault.
     fn task(&self, number: usize) -> anyhow::Result<Task<S>> {
-        let fault = self.flags.fault.filter(|_| number + 1 == self.bench.tasks());
+        let is_last = number + 1 == self.bench.tasks();
+        let fault = if is_last { self.flags.fault } else { None };
         let signal = if fault == Some(Fault::Lose) {
             Arc::new(S::new(self.bench.tasks())?)
         } else {

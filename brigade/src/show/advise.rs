@@ -184,7 +184,8 @@ mod tests {
             assert!(shown.contains("brigade run (3 minutes)"), "{shown}");
             assert!(!shown.contains("suspect"), "no table without rows: {shown}");
         }
-        (report.run.state.word, report.run.state.is_comparable) = (Word::Busy, false);
+        report.run.state.word = Word::Busy;
+        report.run.state.is_comparable = false;
         let standing = Standing { report: &report, ranks: &[], slow: &[] };
         assert!(text(&page(Some(&standing), &[], &[])).starts_with("BUSY: "));
     }

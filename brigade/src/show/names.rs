@@ -96,8 +96,10 @@ impl<'a> Names<'a> {
     /// value, such as `thread, 10 connections`.
     fn next_to_stated(&self, row: &Row) -> Option<String> {
         row.flags().iter().find_map(|(flag, value)| {
-            let is_more = value == "true" || value.parse::<f64>().is_ok();
-            let known = self.stated(&row.case_without(flag)).filter(|_| is_more)?;
+            if value != "true" && value.parse::<f64>().is_err() {
+                return None;
+            }
+            let known = self.stated(&row.case_without(flag))?;
             Some(joined([known, &word(flag, value, row)]))
         })
     }

@@ -217,7 +217,7 @@ fn times(group: &Group, names: Option<&Names>) -> Table {
             .right("p99", |shown| shown.time(shown.row.percentiles.p99))
             .right("p99.9", |shown| shown.time(shown.row.percentiles.p999));
     } else {
-        let cpu_ns = |row: &Row| row.cpu_ns.filter(|_| row.unit == Quantity::Nanoseconds);
+        let cpu_ns = |row: &Row| if row.unit == Quantity::Nanoseconds { row.cpu_ns } else { None };
         columns = columns
             .left("80 %", |shown| spread(shown.row))
             .right("p50", |shown| shown.time(shown.row.percentiles.p50))
@@ -342,7 +342,10 @@ struct PartsRow<'a> {
 impl<'a> PartsRow<'a> {
     /// The parts of a row's time; `None` without any.
     fn new(row: &'a Row) -> Option<Self> {
-        let parts = row.parts.filter(|_| row.unit == Quantity::Nanoseconds)?;
+        let parts = row.parts?;
+        if row.unit != Quantity::Nanoseconds {
+            return None;
+        }
         Some(Self { row, parts, unit: Unit::fitting(parts.elapsed_ns, Quantity::Nanoseconds) })
     }
 
@@ -373,7 +376,8 @@ impl<'a> PartsRow<'a> {
 /// Where the time of each case goes. Groups of scheduled operations have none: how long one takes
 /// says when it was due.
 fn parts(group: &Group, names: Option<&Names>) -> Table {
-    let rows = group.cases().filter(|_| !group.tails).filter_map(PartsRow::new);
+    let rows: Vec<PartsRow> =
+        if group.tails { Vec::new() } else { group.cases().filter_map(PartsRow::new).collect() };
     Columns::<PartsRow>::new()
         .left("where the time goes", |shown| named(shown.row, names))
         .left("", |shown| shown.unit.symbol.to_owned())

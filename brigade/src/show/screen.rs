@@ -134,8 +134,10 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
 
 /// The sentences that the run supports: those of the asked questions, if there are any.
 fn shown_answers(report: &Report, is_question: bool) -> Vec<String> {
-    let asked = report.groups.iter().filter(|_| is_question).flat_map(group_answers);
-    let mut answers: Vec<String> = asked.collect();
+    let mut answers = Vec::new();
+    if is_question {
+        answers.extend(report.groups.iter().flat_map(group_answers));
+    }
     if answers.is_empty() {
         answers.extend(report.answers.iter().map(answer));
     }

@@ -196,8 +196,12 @@ pub fn blocks(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Vec<Block> {
 fn reason(blame: &Blame, hop: &Hop) -> String {
     let task = |stop: Stop| format!("{} on CPU {}", task_name(stop.task), stop.cpu);
     let cause = blame.cause(hop).map_or(String::new(), |Cause { part, ns, longest }| {
-        let other = longest.by.filter(|_| matches!(part, HopPart::Queued | HopPart::Preempted));
-        let by = other.map_or(String::new(), |tid| format!(" ({})", name(blame, tid)));
+        let by = match longest.by {
+            Some(tid) if matches!(part, HopPart::Queued | HopPart::Preempted) => {
+                format!(" ({})", name(blame, tid))
+            }
+            _ => String::new(),
+        };
         let what = words(part).name;
         format!(": {} of it {what}{by}, CPU {}", duration(ns as f64), longest.cpu)
     });

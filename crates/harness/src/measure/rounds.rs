@@ -297,7 +297,10 @@ impl Iterator for Rounds<'_> {
 
     /// Reads the usage counters last, directly before the measured round.
     fn next(&mut self) -> Option<Arc<Round>> {
-        let purpose = self.purposes.pop_front().filter(|_| !self.bench.is_interrupted())?;
+        if self.bench.is_interrupted() {
+            return None;
+        }
+        let purpose = self.purposes.pop_front()?;
         let bounds = RoundBounds::new(self.bench, purpose, self.rate);
         let mut usage = None;
         match purpose {
