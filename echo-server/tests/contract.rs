@@ -71,10 +71,10 @@ fn every_kind_serves_every_request() {
 /// Few events of many connections at a time, and all are answered.
 #[test]
 fn a_server_of_tokio_takes_its_settings() {
-    let settings = "--tokio=event_interval=1,global_queue_interval=7,max_io_events_per_tick=2";
+    let settings = "event_interval=1,global_queue_interval=7,max_io_events_per_tick=2";
     for kind in ["tokio", "tokio-current-thread"] {
-        let record = PROGRAM.record(&["--kind", kind, settings, "--tasks=70", "--iters=4"]);
-        assert_eq!(record.parameters["tokio"], settings.trim_start_matches("--tokio="));
+        let flags = ["--kind", kind, "--tokio", settings, "--tasks=70", "--iters=4"];
+        assert_eq!(PROGRAM.record(&flags).parameters["tokio"], settings);
     }
 }
 

@@ -36,15 +36,24 @@ const fn of_each(name: &'static str) -> Measurement {
 const WAITS: Program =
     Program { measurements: &[of_each("acquisition"), of_each("from_call")], ..PROGRAM };
 
-const MUTEXES: &str =
-    "std parking-lot pthread pthread-adaptive pthread-pi spin futex tokio async-lock";
+const MUTEXES: [&str; 9] = [
+    "std",
+    "parking-lot",
+    "pthread",
+    "pthread-adaptive",
+    "pthread-pi",
+    "spin",
+    "futex",
+    "tokio",
+    "async-lock",
+];
 
-const READ_WRITE: &str =
-    "std-rw parking-lot-rw pthread-rw pthread-rw-writer tokio-rw async-lock-rw";
+const READ_WRITE: [&str; 6] =
+    ["std-rw", "parking-lot-rw", "pthread-rw", "pthread-rw-writer", "tokio-rw", "async-lock-rw"];
 
 /// All locks.
 fn kinds() -> impl Iterator<Item = &'static str> {
-    MUTEXES.split(' ').chain(READ_WRITE.split(' '))
+    MUTEXES.into_iter().chain(READ_WRITE)
 }
 
 const RUNTIMES: [&str; 3] = ["threads", "tokio", "tokio-current-thread"];
@@ -123,7 +132,7 @@ fn readers_are_inside_together_unless_the_lock_is_a_mutex() {
         let flags = ["--tasks=4", "--read=90", "--inside=20000", "--iters=1"];
         measured(kind, runtime, &[&flags[..], more].concat()).readers_together
     };
-    for kind in READ_WRITE.split(' ') {
+    for kind in READ_WRITE {
         assert_eq!(together(kind, "threads", &[]), Some(true), "{kind}");
     }
     assert_eq!(together("tokio-rw", "tokio", &[]), Some(true));
@@ -211,10 +220,10 @@ fn workers_and_settings_need_tokio() {
     PROGRAM.refuses(&["--workers=2"], &["--workers"]);
     PROGRAM.refuses(&["--tokio=event_interval=1"], &["--tokio"]);
     PROGRAM.refuses(&["--runtime=tokio", "--tokio=event_interval=0"], &["--tokio"]);
-    let flags = ["--tokio=event_interval=1,global_queue_interval=31", "--iters=20"];
+    let settings = "event_interval=1,global_queue_interval=31";
     for runtime in ["tokio", "tokio-current-thread"] {
-        let record = measured("tokio", runtime, &flags);
-        assert_eq!(record.parameters["tokio"], flags[0].trim_start_matches("--tokio="));
+        let record = measured("tokio", runtime, &["--tokio", settings, "--iters=20"]);
+        assert_eq!(record.parameters["tokio"], settings);
     }
 }
 
