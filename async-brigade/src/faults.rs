@@ -52,7 +52,7 @@ fn on_tokio_a_task_that_misbehaves_is_named_and_ends_the_run() {
                     Ok(())
                 }
             };
-            let flags = RuntimeFlags { runtime: kind, workers: None, tokio: None };
+            let flags = RuntimeFlags::from(kind);
             let runtime = AsyncRuntime::start_with(Builder::enable_io, flags, bench)?;
             let open = tokio_tasks::open_pipe;
             runtime.drive(tokio_tasks::brigade(kind, bench.clone(), open, relay))

@@ -212,7 +212,7 @@ fn alone(flags: &Flags, bench: &Bench, timers: impl Timers) -> anyhow::Result<()
 /// Measures timers of a tokio runtime.
 fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let workers = Some(flags.workers as usize);
-    let kind = RuntimeFlags { runtime: RuntimeKind::Tokio, workers, tokio: None };
+    let kind = RuntimeFlags { workers, ..RuntimeKind::Tokio.into() };
     let runtime = AsyncRuntime::start_with(Builder::enable_all, kind, bench)?;
     let flags = flags.clone();
     let bench = bench.clone();

@@ -13,7 +13,7 @@ use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
 use harness::runtime::AsyncRuntime;
 use harness::work::spend;
-use harness::{Bench, Measured, RuntimeFlags, RuntimeKind};
+use harness::{Bench, Measured, RuntimeKind};
 
 /// Cycles per iteration.
 pub const CYCLES: u64 = 5_000;
@@ -51,7 +51,7 @@ pub fn local_pool<F: Future<Output = ()> + 'static>(
 /// task: a future that a runtime blocks on bypasses its queue.
 pub fn tokio(kind: RuntimeKind, bench: &Bench, units: u64) -> anyhow::Result<()> {
     let cycles = cycles(bench.clone(), units, Yield::new, CYCLES);
-    AsyncRuntime::start(RuntimeFlags { runtime: kind, workers: None, tokio: None }, bench)?
+    AsyncRuntime::start(kind.into(), bench)?
         .drive(async { ::tokio::spawn(cycles).await.context("running the task")? })
 }
 

@@ -81,3 +81,10 @@ pub struct RuntimeFlags {
     #[arg(long, value_name = "LIST")]
     pub tokio: Option<TokioSettings>,
 }
+
+impl From<RuntimeKind> for RuntimeFlags {
+    /// This runtime as it is without further flags.
+    fn from(runtime: RuntimeKind) -> Self {
+        Self { runtime, workers: None, tokio: None }
+    }
+}
