@@ -10,11 +10,14 @@ use rustix::thread::futex;
 /// A lock that tasks share.
 pub trait Lock: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
-    fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
+    fn locked<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send;
 
     /// Calls `inside` as a reader. Readers of a mutex exclude one another.
-    fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> impl Future<Output = R> + Send {
-        self.hold(inside)
+    fn read_locked<R: Send>(
+        &self,
+        inside: impl FnOnce() -> R + Send,
+    ) -> impl Future<Output = R> + Send {
+        self.locked(inside)
     }
 
     /// Calls `inside` with the lock held and `outside` after its release, until `outside` returns
@@ -30,9 +33,9 @@ pub trait Lock: Default + Send + Sync + 'static {
         async move {
             loop {
                 if MIXED && reads(&mut state) {
-                    self.share(|| inside(&mut state, true)).await;
+                    self.read_locked(|| inside(&mut state, true)).await;
                 } else {
-                    self.hold(|| inside(&mut state, false)).await;
+                    self.locked(|| inside(&mut state, false)).await;
                 }
                 if !outside(&mut state) {
                     return state;
@@ -46,12 +49,12 @@ pub trait Lock: Default + Send + Sync + 'static {
 macro_rules! awaited {
     ($lock:ty, $write:ident, $read:ident) => {
         impl Lock for $lock {
-            async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+            async fn locked<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
                 let _held = self.$write().await;
                 inside()
             }
 
-            async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+            async fn read_locked<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
                 let _held = self.$read().await;
                 inside()
             }
@@ -67,21 +70,21 @@ awaited!(async_lock::RwLock<()>, write, read);
 /// A lock that blocks the thread.
 pub trait Blocking: Default + Send + Sync + 'static {
     /// Calls `inside` with the lock held.
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R;
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R;
 
     /// Calls `inside` as a reader. Readers of a mutex exclude one another.
-    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        self.with(inside)
+    fn run_read_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
+        self.run_locked(inside)
     }
 }
 
 impl<L: Blocking> Lock for L {
-    async fn hold<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        self.with(inside)
+    async fn locked<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        self.run_locked(inside)
     }
 
-    async fn share<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
-        self.share_with(inside)
+    async fn read_locked<R: Send>(&self, inside: impl FnOnce() -> R + Send) -> R {
+        self.run_read_locked(inside)
     }
 
     async fn repeat<const MIXED: bool, S: Send>(
@@ -107,9 +110,9 @@ fn repeat<const MIXED: bool, S>(
 ) -> S {
     loop {
         if MIXED && reads(&mut state) {
-            lock.share_with(|| inside(&mut state, true));
+            lock.run_read_locked(|| inside(&mut state, true));
         } else {
-            lock.with(|| inside(&mut state, false));
+            lock.run_locked(|| inside(&mut state, false));
         }
         if !outside(&mut state) {
             return state;
@@ -117,43 +120,37 @@ fn repeat<const MIXED: bool, S>(
     }
 }
 
-impl Blocking for std::sync::Mutex<()> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.lock().unwrap_or_else(PoisonError::into_inner);
-        inside()
-    }
+/// A lock of a library that blocks the thread: how a writer takes it, and how a reader does.
+macro_rules! blocking {
+    ($type:ty, |$lock:ident| $write:expr, $read:expr) => {
+        impl Blocking for $type {
+            fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
+                let $lock = self;
+                let _held = $write;
+                inside()
+            }
+
+            fn run_read_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
+                let $lock = self;
+                let _held = $read;
+                inside()
+            }
+        }
+    };
 }
 
-impl Blocking for parking_lot::Mutex<()> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.lock();
-        inside()
-    }
-}
-
-impl Blocking for std::sync::RwLock<()> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.write().unwrap_or_else(PoisonError::into_inner);
-        inside()
-    }
-
-    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.read().unwrap_or_else(PoisonError::into_inner);
-        inside()
-    }
-}
-
-impl Blocking for parking_lot::RwLock<()> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.write();
-        inside()
-    }
-
-    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        let _held = self.read();
-        inside()
-    }
-}
+blocking!(
+    std::sync::Mutex<()>,
+    |lock| lock.lock().unwrap_or_else(PoisonError::into_inner),
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+);
+blocking!(
+    std::sync::RwLock<()>,
+    |lock| lock.write().unwrap_or_else(PoisonError::into_inner),
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+);
+blocking!(parking_lot::Mutex<()>, |lock| lock.lock(), lock.lock());
+blocking!(parking_lot::RwLock<()>, |lock| lock.write(), lock.read());
 
 /// A mutex of POSIX threads, of this type and protocol.
 pub struct Pthread<const TYPE: i32, const PROTOCOL: i32>(
@@ -199,7 +196,7 @@ impl<const TYPE: i32, const PROTOCOL: i32> Default for Pthread<TYPE, PROTOCOL> {
 }
 
 impl<const TYPE: i32, const PROTOCOL: i32> Blocking for Pthread<TYPE, PROTOCOL> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         // SAFETY: the mutex is initialized and outlives the call.
         let locked = unsafe { libc::pthread_mutex_lock(self.0.get()) };
         assert!(locked == 0, "pthread_mutex_lock: {locked}");
@@ -248,7 +245,7 @@ impl<const KIND: i32> Default for PthreadRw<KIND> {
 }
 
 impl<const KIND: i32> Blocking for PthreadRw<KIND> {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         // SAFETY: the lock is initialized and outlives the call.
         let locked = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
         assert!(locked == 0, "pthread_rwlock_wrlock: {locked}");
@@ -258,7 +255,7 @@ impl<const KIND: i32> Blocking for PthreadRw<KIND> {
         result
     }
 
-    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_read_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         // SAFETY: the lock is initialized and outlives the call.
         let locked = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
         assert!(locked == 0, "pthread_rwlock_rdlock: {locked}");
@@ -274,7 +271,7 @@ impl<const KIND: i32> Blocking for PthreadRw<KIND> {
 pub struct Spin(AtomicBool);
 
 impl Blocking for Spin {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         while self.0.swap(true, Acquire) {
             while self.0.load(Relaxed) {
                 std::hint::spin_loop();
@@ -292,7 +289,7 @@ impl Blocking for Spin {
 pub struct Futex(AtomicU32);
 
 impl Blocking for Futex {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             while self.0.swap(2, Acquire) != 0 {
                 // Returns at once if the word has changed; the loop reads it again.
@@ -312,7 +309,7 @@ impl Blocking for Futex {
 pub struct Broken;
 
 impl Blocking for Broken {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         inside()
     }
 }
@@ -322,11 +319,11 @@ impl Blocking for Broken {
 pub struct BrokenRead(std::sync::Mutex<()>);
 
 impl Blocking for BrokenRead {
-    fn with<R>(&self, inside: impl FnOnce() -> R) -> R {
-        self.0.with(inside)
+    fn run_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
+        self.0.run_locked(inside)
     }
 
-    fn share_with<R>(&self, inside: impl FnOnce() -> R) -> R {
+    fn run_read_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
         inside()
     }
 }

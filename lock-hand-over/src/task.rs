@@ -91,12 +91,13 @@ impl<L: Lock> Shared<L> {
         now.saturating_sub(self.begun_ns.0.swap(now, Relaxed))
     }
 
-    /// Records an iteration, after the release.
+    /// Records an iteration, after the release. `block_ns` ends it or returns its duration: with the mutex
+    /// held, so that no iteration ends before the one before it.
     #[cold]
-    fn record_block(&self, round: &Round, block_ns: u64) {
+    fn record_block(&self, round: &Round, block_ns: impl FnOnce() -> u64) {
         let mut blocks = self.blocks.lock();
         if !round.is_over() {
-            blocks.add(block_ns);
+            blocks.add(block_ns());
             round.is_enough(blocks.count());
         }
     }
@@ -105,15 +106,8 @@ impl<L: Lock> Shared<L> {
     /// The task that completes the iteration ends it.
     pub fn end_lot(&self, round: &Round, lot: u64) {
         let counted = self.in_lots.0.fetch_add(lot, Relaxed) + lot;
-        if !counted.is_multiple_of(BLOCK) {
-            return;
-        }
-        let mut blocks = self.blocks.lock();
-        if !round.is_over() {
-            // With the mutex held, so that no iteration ends before the one before it.
-            let block_ns = self.end_block();
-            blocks.add(block_ns);
-            round.is_enough(blocks.count());
+        if counted.is_multiple_of(BLOCK) {
+            self.record_block(round, || self.end_block());
         }
     }
 
@@ -183,7 +177,7 @@ impl<L: Lock> AnyShared for Shared<L> {
 /// does a third of 100 units before it has the lock. Two tasks share no cache line, wherever they are.
 #[repr(align(128))]
 pub struct Task<L> {
-    /// Its number.
+    /// The task's number.
     pub number: usize,
     /// What runs it.
     pub runtime: RuntimeKind,
@@ -256,7 +250,7 @@ impl<L: Lock> Task<L> {
         let outside = |turns: &mut Turns| {
             turns.made += 1;
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
-                shared.record_block(round, turns.block_ns);
+                shared.record_block(round, || turns.block_ns);
             }
             turns.computed = self.work_outside(turns.computed);
             !round.is_over()
@@ -280,7 +274,7 @@ impl<L: Lock> Task<L> {
                 computed = self.work_inside(computed ^ before);
                 held_ns
             };
-            let held_ns = self.shared.lock().hold(|| self.shared.enter(inside)).await;
+            let held_ns = self.shared.lock().locked(|| self.shared.enter(inside)).await;
             acquired += 1;
             late.kept.missed += u64::from(!ran.waited);
             late.from_due.add(held_ns - due_ns);
