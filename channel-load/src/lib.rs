@@ -37,9 +37,9 @@
 mod channels;
 mod tasks;
 
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, mpsc};
-use std::{io, thread};
 
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -55,7 +55,7 @@ use harness::samples::Samples;
 use harness::work::MOST_WORK;
 use harness::{
     Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
-    async_tasks, clock, histogram, limits, threads,
+    async_tasks, histogram, limits,
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
@@ -424,22 +424,10 @@ struct Driver {
 }
 
 impl Driver {
-    fn among_threads(&self, mut crew: Crew<Tally>, bodies: Vec<Body>) -> anyhow::Result<()> {
-        let bench = &self.bench;
-        thread::scope(|scope| {
-            // Any failure here drops the crew, which ends all tasks.
-            let mut tasks = Vec::with_capacity(bodies.len());
-            for (number, body) in bench.tasks_to_create().zip(bodies) {
-                let body = move || {
-                    bench.placement().pin(number + 1)?;
-                    clock::be_punctual();
-                    block_on(body)
-                };
-                tasks.push(threads::spawn(scope, number, STACK_BYTES, body)?);
-            }
-            let driven = block_on(self.drive(&mut crew));
-            threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
-        })
+    fn among_threads(&self, crew: Crew<Tally>, bodies: Vec<Body>) -> anyhow::Result<()> {
+        let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
+        let drive = |crew: &mut Crew<Tally>| block_on(self.drive(crew));
+        crew.run_threads(&self.bench, STACK_BYTES, bodies, drive)
     }
 
     async fn among_async_tasks(

@@ -44,7 +44,6 @@ mod task;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::thread;
 
 use anyhow::ensure;
 use clap::value_parser;
@@ -54,8 +53,7 @@ use harness::rounds::{Crew, Lateness, Member, Purpose};
 use harness::runtime::{AsyncRuntime, outcome, spawn};
 use harness::work::MOST_WORK;
 use harness::{
-    Bench, Fact, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks, clock,
-    threads,
+    Bench, Fact, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks,
 };
 
 use crate::locks::{
@@ -248,22 +246,14 @@ fn among_threads<F: Future<Output = io::Result<()>>>(
     shared: &dyn AnyShared,
     live: &(impl Fn(usize, Member<Tally>) -> F + Sync),
 ) -> anyhow::Result<()> {
-    let mut crew = Crew::default();
-    thread::scope(|scope| {
-        // Any failure here drops the crew, which ends all tasks.
-        let mut tasks = Vec::with_capacity(bench.tasks());
-        for number in bench.tasks_to_create() {
-            let member = crew.member();
-            let body = move || {
-                bench.placement().pin(number + 1)?;
-                clock::be_punctual();
-                block_on(live(number, member))
-            };
-            tasks.push(threads::spawn(scope, number, STACK_BYTES, body)?);
-        }
-        let driven = block_on(drive(flags, bench, &mut crew, shared));
-        threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
-    })
+    let crew = Crew::default();
+    let body = |number| {
+        let member = crew.member();
+        move || block_on(live(number, member))
+    };
+    let bodies = (0..bench.tasks()).map(body).collect();
+    let drive = |crew: &mut Crew<Tally>| block_on(drive(flags, bench, crew, shared));
+    crew.run_threads(bench, STACK_BYTES, bodies, drive)
 }
 
 async fn among_async_tasks<F: Future<Output = io::Result<()>> + Send + 'static>(

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::future::ready;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
@@ -29,6 +30,7 @@ use crate::measure::trace::Stop;
 use crate::measure::usage::Start;
 use crate::record::{Ending, ScheduleKept};
 use crate::tasks::runtime_kind::RuntimeKind;
+use crate::tasks::threads;
 
 /// The time from the announcement of a round to its beginning, so that all tasks are waiting by then,
 /// without [`LEAD_FOR_EACH`].
@@ -357,6 +359,38 @@ impl<T> Crew<T> {
     pub fn member(&self) -> Member<T> {
         let announced = self.announcer.subscribe();
         Member { announced, sender: self.sender.clone(), round: None }
+    }
+
+    /// Runs the crew's members as threads with stacks of so many bytes, whose main functions these are in
+    /// the order of their numbers, while `drive` drives the rounds.
+    ///
+    /// # Errors
+    /// If a thread cannot be created, `drive` fails, or a task does.
+    pub fn run_threads<B>(
+        self,
+        bench: &Bench,
+        stack_bytes: usize,
+        bodies: Vec<B>,
+        drive: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()>
+    where
+        B: FnOnce() -> io::Result<()> + Send,
+    {
+        let mut crew = self;
+        thread::scope(|scope| {
+            // Any failure here drops the crew, which ends all tasks.
+            let mut tasks = Vec::with_capacity(bodies.len());
+            for (number, body) in bench.tasks_to_create().zip(bodies) {
+                let placed = move || {
+                    bench.placement().pin(number + 1)?;
+                    clock::be_punctual();
+                    body()
+                };
+                tasks.push(threads::spawn(scope, number, stack_bytes, placed)?);
+            }
+            let driven = drive(&mut crew);
+            threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
+        })
     }
 
     /// Tells whether the run is over, for tasks that take part in no round.
