@@ -157,7 +157,7 @@ fn damage_line(text: &str, line: Index, path: &[Index], what: &Damage) -> String
 fn formats(report: &Report) -> Vec<(&'static str, String)> {
     let place = Place { folder: "results/run", ..Place::default() };
     let pictures = report.groups.iter();
-    let pictures = pictures.flat_map(|group| show::plot::group(group, &Names::of(report, group)));
+    let pictures = pictures.flat_map(|group| show::plot::group(group, &Names::new(report, group)));
     vec![
         ("screen", screen(report, place)),
         ("low screen", screen(report, Place { height: Some(24), ..place })),

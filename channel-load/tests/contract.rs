@@ -53,7 +53,7 @@ const CHANNELS: [(&str, &str, bool); 14] = [
     ("pipe", "threads", true),
 ];
 
-fn with(channel: &str, runtime: &str, flags: &[&str]) -> Record {
+fn measured(channel: &str, runtime: &str, flags: &[&str]) -> Record {
     PROGRAM.record(&[&["--channel", channel, "--runtime", runtime], flags].concat())
 }
 
@@ -69,7 +69,7 @@ fn every_message_of_every_channel_arrives() {
         for message in ["8", "64", "1024"] {
             let several = ["--producers", "4", "--consumers", consumers, "--message", message];
             let flags = [&several[..], &["--iters=3", "--warmups=1", "--credit"]].concat();
-            let record = with(channel, runtime, &flags);
+            let record = measured(channel, runtime, &flags);
             let tasks = 4 + consumers.parse::<u64>().expect("a number");
             assert_eq!((record.tasks, record.iterations), (tasks, 3), "{channel}, {runtime}");
             assert_eq!((count(&record, "producer"), count(&record, "consumer")), (4, tasks - 4));
@@ -92,19 +92,20 @@ fn the_capacity_is_found_by_filling_the_channel() {
         }
         for (capacity, fits) in [("1", Some(1)), ("64", Some(64)), ("unbounded", None)] {
             let flags = ["--capacity", capacity, "--iters=1", "--warmups=0", "--producers=2"];
-            let load = with(channel, runtime, &flags).channel.expect("a channel");
+            let load = measured(channel, runtime, &flags).channel.expect("a channel");
             // futures has room for one more of each sender.
             let more = if channel == "futures" { 2 } else { 0 };
             assert_eq!(load.capacity, fits.map(|fits| fits + more), "{channel}, {runtime}");
         }
     }
     for channel in ["std", "crossbeam", "flume", "kanal"] {
-        let load = with(channel, "threads", &["--capacity=0", "--iters=1", "--warmups=0"]).channel;
+        let load =
+            measured(channel, "threads", &["--capacity=0", "--iters=1", "--warmups=0"]).channel;
         assert_eq!(load.expect("a channel").capacity, Some(0), "{channel}");
     }
     let of_pipe = |message| {
         let flags = ["--message", message, "--iters=1", "--warmups=0"];
-        with("pipe", "threads", &flags).channel.expect("a channel").capacity.expect("pages")
+        measured("pipe", "threads", &flags).channel.expect("a channel").capacity.expect("pages")
     };
     assert_eq!(of_pipe("64"), 16 * of_pipe("1024"));
 }
@@ -117,7 +118,7 @@ fn no_message_of_an_open_loop_is_omitted() {
         let flags = ["--producers=3", consumers, "--rate=50000", "--iters=2000", "--warmups=10"];
         for capacity in ["--capacity=64", "--capacity=unbounded"] {
             let capacity: &[&str] = if channel == "pipe" { &[] } else { &[capacity] };
-            let record = with(channel, runtime, &[&flags[..], capacity].concat());
+            let record = measured(channel, runtime, &[&flags[..], capacity].concat());
             assert_eq!(record.iterations, 2000);
             assert_eq!(count(&record, "message"), 2000, "{channel}, {runtime}");
             let load = record.channel.expect("a channel");
@@ -134,7 +135,7 @@ fn no_message_of_an_open_loop_is_omitted() {
 #[test]
 fn a_rate_that_cannot_be_kept_makes_a_queue() {
     let flags = ["--rate=1000", "--iters=100", "--warmups=0", "--work=4000000"];
-    let record = with("std", "threads", &flags);
+    let record = measured("std", "threads", &flags);
     let length = record.channel.and_then(|load| load.mean_length).expect("an open loop");
     assert!(length > 5.0, "{length}");
 }
@@ -199,7 +200,8 @@ fn what_a_channel_cannot_do_is_a_usage_error() {
 /// Faster or slower, the shares of producers add up to 1.
 #[test]
 fn shares_are_those_of_the_messages() {
-    let record = with("crossbeam", "threads", &["--producers=4", "--consumers=4", "--iters=20"]);
+    let record =
+        measured("crossbeam", "threads", &["--producers=4", "--consumers=4", "--iters=20"]);
     let each_ns = record.principal().expect("iterations").ns_per_operation;
     for name in ["producer", "consumer"] {
         let of = record.measurement(name).expect("one of each");
@@ -212,7 +214,7 @@ fn shares_are_those_of_the_messages() {
 #[test]
 fn consumers_do_their_work() {
     let flags = ["--placement=same-cpu", "--iters=3", "--warmups=1", "--work=2000"];
-    let record = with("std", "threads", &flags);
+    let record = measured("std", "threads", &flags);
     let work = record.work.expect("it offers --work");
     let work_ns = work.units as f64 * work.ns_per_unit.expect("there was work");
     let least = record.principal().expect("iterations").min_ns as f64 / 16_384.0;

@@ -417,7 +417,7 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
                 (vec![from_due, from_call], Some(kept))
             }
         };
-        load.used = Counters::own().since(used);
+        load.used = Counters::own().used_since(used);
         load.wall_ns = clock::now() - begun_ns;
         let waited = waits.load(Relaxed) - waited;
         round.end();
@@ -432,7 +432,7 @@ fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> 
 /// Records what both sides used in the measured round, and returns the measurements of CPU time.
 fn counted(flags: &Flags, bench: &Bench, load: &Load, requests: u64, waited: u64) -> Vec<Samples> {
     let Some(both) = bench.used().filter(|_| requests > 0) else { return Vec::new() };
-    let server = both.since(load.used);
+    let server = both.used_since(load.used);
     let wall = load.wall_ns as f64;
     let number = requests as f64;
     let empty_polls = load.empty_looks as f64 / load.looks as f64;

@@ -51,7 +51,7 @@ pub trait Alarm: Future + Send + 'static {
     /// Whether it can be reset.
     const CAN_RESET: bool = true;
 
-    fn after(due: Duration) -> Self;
+    fn due_in(due: Duration) -> Self;
 
     fn reset(self: Pin<&mut Self>, due: Duration);
 
@@ -60,7 +60,7 @@ pub trait Alarm: Future + Send + 'static {
 }
 
 impl Alarm for Sleep {
-    fn after(due: Duration) -> Self {
+    fn due_in(due: Duration) -> Self {
         sleep(due)
     }
 
@@ -70,7 +70,7 @@ impl Alarm for Sleep {
 }
 
 impl Alarm for async_io::Timer {
-    fn after(due: Duration) -> Self {
+    fn due_in(due: Duration) -> Self {
         Self::after(due)
     }
 
@@ -96,7 +96,7 @@ impl Future for Request {
 impl Alarm for Timeout<Request> {
     const CAN_RESET: bool = false;
 
-    fn after(due: Duration) -> Self {
+    fn due_in(due: Duration) -> Self {
         timeout(due, Request::default())
     }
 
@@ -133,7 +133,7 @@ impl<A: Alarm> Timers for Futures<A> {
     #[inline]
     fn arm(&mut self, slot: usize, due: Duration) -> io::Result<()> {
         let slot = &mut self.slots[slot];
-        slot.set(Some(A::after(due)));
+        slot.set(Some(A::due_in(due)));
         match Self::armed(slot).poll(&mut Context::from_waker(&self.waker)) {
             Poll::Pending => Ok(()),
             Poll::Ready(_) => Err(io::Error::other("a timer fired when it was armed")),

@@ -37,7 +37,7 @@ const KINDS: [&str; 6] = ["tokio", "tokio-timeout", "async-io", "timerfd", "posi
 /// A time-out cannot be reset.
 const TIME_OUT: Program = Program { measurements: PROGRAM.measurements.split_at(3).0, ..PROGRAM };
 
-fn with(timer: &str, flags: &[&str]) -> Record {
+fn measured(timer: &str, flags: &[&str]) -> Record {
     let few = ["--iters=5", "--warmups=1", "--timer", timer];
     let record = PROGRAM.record(&[&few[..], flags].concat());
     check_measurements(if timer == "tokio-timeout" { &TIME_OUT } else { &PROGRAM }, &record);
@@ -48,7 +48,7 @@ fn with(timer: &str, flags: &[&str]) -> Record {
 fn every_kind_of_timer_is_armed_cancelled_and_reset() {
     for timer in KINDS {
         for flags in [&["--pending=0"][..], &["--pending=300"], &["--first"], &["--seed=7"]] {
-            let record = with(timer, flags);
+            let record = measured(timer, flags);
             assert_eq!(record.tasks, 1, "{timer}");
             assert_eq!(record.rebuilds_per_operation.is_some(), timer == "heap");
             let calls = match timer {
@@ -69,7 +69,7 @@ fn every_kind_of_timer_is_armed_cancelled_and_reset() {
 #[test]
 fn a_heap_is_rebuilt_as_often_as_half_of_it_is_dead() {
     for (pending, cycles) in [("--pending=0", 65.0), ("--pending=1000", 1001.0)] {
-        let found = with("heap", &[pending]).rebuilds_per_operation;
+        let found = measured("heap", &[pending]).rebuilds_per_operation;
         let rebuilds = 6000.0 * found.expect("it counts them");
         let expected = 6000.0 / cycles;
         assert!(f64::abs(rebuilds - expected) <= 1.0, "{pending}: {rebuilds}, not {expected}");
@@ -80,11 +80,11 @@ fn a_heap_is_rebuilt_as_often_as_half_of_it_is_dead() {
 fn workers_of_tokio_share_the_wheel() {
     for timer in ["tokio", "tokio-timeout"] {
         for pending in ["--pending=0", "--pending=1000"] {
-            let record = with(timer, &["--workers=3", pending]);
+            let record = measured(timer, &["--workers=3", pending]);
             assert_eq!((record.tasks, record.cpu), (3, None), "{timer}");
         }
     }
-    with("tokio", &["--workers=2", "--placement=same-cpu"]);
+    measured("tokio", &["--workers=2", "--placement=same-cpu"]);
 }
 
 /// The system calls of a run with this many iterations, by name; `None` if they cannot be traced here.

@@ -43,12 +43,12 @@ const WAYS: [[&str; 2]; 12] = [
 ];
 
 /// The flags of a way.
-fn by([signal, runtime]: [&str; 2]) -> [String; 2] {
+fn flags_of([signal, runtime]: [&str; 2]) -> [String; 2] {
     [format!("--by={signal}"), format!("--runtime={runtime}")]
 }
 
-fn with(way: [&str; 2], flags: &[&str]) -> Record {
-    let [signal, runtime] = by(way);
+fn measured(way: [&str; 2], flags: &[&str]) -> Record {
+    let [signal, runtime] = flags_of(way);
     PROGRAM.record(&[&[&*signal, &*runtime], flags].concat())
 }
 
@@ -57,7 +57,7 @@ fn with(way: [&str; 2], flags: &[&str]) -> Record {
 fn every_event_wakes_all_tasks_of_every_kind() {
     for way in WAYS {
         for tasks in ["1", "7", "300"] {
-            let record = with(way, &["--tasks", tasks, "--iters=30", "--warmups=2"]);
+            let record = measured(way, &["--tasks", tasks, "--iters=30", "--warmups=2"]);
             check_measurements(&PROGRAM, &record);
             let mean = |name| record.measurement(name).expect("a measurement").mean_ns;
             assert!(mean("last") >= mean("first"), "{way:?}: {record:?}");
@@ -82,7 +82,7 @@ fn threads_sleep_before_each_event() {
     }
     for way in &WAYS[..4] {
         let flags = ["--tasks=200", "--iters=20", "--placement=same-cpu"];
-        let counted = voluntary_switches(&with(*way, &flags));
+        let counted = voluntary_switches(&measured(*way, &flags));
         assert!(counted > 0.99, "{way:?}: {counted} switches per woken thread");
     }
 }
@@ -91,7 +91,7 @@ fn threads_sleep_before_each_event() {
 #[test]
 fn a_task_that_is_left_out_is_named() {
     for way in WAYS {
-        let [signal, runtime] = by(way);
+        let [signal, runtime] = flags_of(way);
         let flags = [&*signal, &*runtime, "--tasks=6", "--fault=lose"];
         // A barrier opens for none without it.
         let task = if way[0] == "barrier" { "task 0 " } else { "task 5 " };
@@ -102,7 +102,7 @@ fn a_task_that_is_left_out_is_named() {
 #[test]
 fn a_task_that_is_woken_twice_is_named() {
     for way in [WAYS[0], WAYS[4], WAYS[11]] {
-        let [signal, runtime] = by(way);
+        let [signal, runtime] = flags_of(way);
         let run = PROGRAM.run(&[&signal, &runtime, "--tasks=6", "--fault=double"]);
         run.failed(1, &["task 5", "2 times"]);
     }
@@ -148,7 +148,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn an_interruption_ends_every_kind() {
     for way in WAYS {
-        let [signal, runtime] = by(way);
+        let [signal, runtime] = flags_of(way);
         let run = PROGRAM.with(&[&signal, &runtime, "--tasks=3"]);
         contract::ending::check_interruption(run, 2);
     }

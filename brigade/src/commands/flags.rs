@@ -26,7 +26,7 @@ use crate::store::results::{Folder, cannot_write};
 /// Without a subcommand, `brigade` is `brigade run`.
 #[derive(Debug, Parser)]
 #[command(version = version())]
-#[command(after_help = after(&["brigade", "measuring"]))]
+#[command(after_help = closing_help(&["brigade", "measuring"]))]
 #[command(max_term_width = 80)]
 pub struct Cli {
     /// The subcommand.
@@ -44,7 +44,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure cases in rounds and save every record
-    #[command(after_help = after(&["run", "measuring"]))]
+    #[command(after_help = closing_help(&["run", "measuring"]))]
     Run {
         /// Groups and cases to run, such as hops or 'thread-creation --tasks 20'; see 'brigade list'
         #[arg(value_name = "GROUP|CASE", conflicts_with = "resume")]
@@ -54,36 +54,36 @@ pub enum Command {
         flags: RunFlags,
     },
     /// Show a saved run
-    #[command(after_help = after(&["report"]))]
+    #[command(after_help = closing_help(&["report"]))]
     Report(ReportFlags),
     /// List groups or cases, or explain a case
-    #[command(after_help = after(&["list"]))]
+    #[command(after_help = closing_help(&["list"]))]
     List {
         /// Groups to list, or cases to explain
         #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
         names: Vec<String>,
     },
     /// Run every case for a few iterations and verify its record
-    #[command(hide = true, after_help = after(&["check", "measuring"]))]
+    #[command(hide = true, after_help = closing_help(&["check", "measuring"]))]
     Check {
         /// Groups and cases to check [default: all]
         #[arg(value_name = "GROUP|CASE", add = ArgValueCandidates::new(groups_and_cases))]
         names: Vec<String>,
     },
     /// Predict how many tasks fit on this machine, and the limit that stops more
-    #[command(after_help = after(&["limits"]))]
+    #[command(after_help = closing_help(&["limits"]))]
     Limits(LimitsFlags),
     /// Compare two builds, commands or sets of flags, or saved runs
-    #[command(after_help = after(&["compare", "measuring"]))]
+    #[command(after_help = closing_help(&["compare", "measuring"]))]
     Compare(CompareFlags),
     /// Rank this machine among others, and list settings that change its speed
-    #[command(after_help = after(&["advise"]))]
+    #[command(after_help = closing_help(&["advise"]))]
     Advise(AdviseFlags),
     /// Estimate whether context switches matter to a program
-    #[command(after_help = after(&["impact"]))]
+    #[command(after_help = closing_help(&["impact"]))]
     Impact(ImpactFlags),
     /// Show where a hop's time goes
-    #[command(after_help = after(&["trace", "measuring"]))]
+    #[command(after_help = closing_help(&["trace", "measuring"]))]
     Trace(TraceFlags),
 }
 
@@ -126,12 +126,12 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 something failed, 2 wrong flags 
                           130 interrupted.";
 
 /// The help after the flags: paragraphs of `help.toml`, and the exit codes.
-fn after(paragraphs: &[&str]) -> String {
-    after_naming(paragraphs, &programs::names().collect::<Vec<_>>().join(", "))
+fn closing_help(paragraphs: &[&str]) -> String {
+    closing_help_naming(paragraphs, &programs::names().collect::<Vec<_>>().join(", "))
 }
 
 /// The help after the flags, with a text in place of the names of the programs.
-fn after_naming(paragraphs: &[&str], programs: &str) -> String {
+fn closing_help_naming(paragraphs: &[&str], programs: &str) -> String {
     let texts = paragraphs.iter().map(|name| &*HELP[*name]).chain([EXIT_CODES]);
     texts.collect::<Vec<_>>().join("\n\n").replace("{programs}", programs)
 }
@@ -568,7 +568,7 @@ mod tests {
         let mut commands = Vec::new();
         let helps = with_programs();
         let helps = helps.get_subcommands().filter_map(clap::Command::get_after_help);
-        let helps = helps.map(ToString::to_string).chain([after(&["brigade"])]);
+        let helps = helps.map(ToString::to_string).chain([closing_help(&["brigade"])]);
         for help in helps {
             let lines = help.lines().filter_map(|line| line.strip_prefix("  brigade "));
             commands.extend(lines.map(|line| format!("brigade {line}")));
@@ -614,7 +614,7 @@ mod tests {
     fn the_manual_pages_are_committed() {
         let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
         let written = tempfile::tempdir().expect("a folder");
-        let help = after_naming(&["brigade", "measuring"], "brigade --help lists them.");
+        let help = closing_help_naming(&["brigade", "measuring"], "brigade --help lists them.");
         // The version of a release build has its commit, and a new program changes no page.
         let command = Cli::command().version(env!("CARGO_PKG_VERSION")).after_help(help);
         clap_mangen::generate_to(command, written.path()).expect("manual pages");

@@ -62,7 +62,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         None => run_command(&flags.command, flags.json)?,
     };
     let after = counted();
-    let seen = after.cpus.since(&before.cpus, None, 1.0);
+    let seen = after.cpus.waiting_since(&before.cpus, None, 1.0);
     let used = Used {
         wall_ns: after.at_ns - before.at_ns,
         at_once: used.at_once.min(cpus.len() as u64),
@@ -175,7 +175,7 @@ fn used_since(pid: u32, watched: Option<Watched>) -> Option<Used> {
     let after = Reading::of_process(pid)?;
     let before = watched.as_ref().map(|watched| watched.reading).unwrap_or_default();
     let all = watched.and_then(|watched| watched.counter?.count());
-    let used = after.counters.since(before.counters);
+    let used = after.counters.used_since(before.counters);
     let has_ended = after.ended_ns.saturating_sub(before.ended_ns) > UNCERTAIN_NS;
     let threads = SystemFiles::live().names(&format!("proc/{pid}/task")).len() as u64;
     Some(Used {
@@ -199,7 +199,7 @@ fn run_command(command: &[String], json: bool) -> anyhow::Result<(Used, Option<E
     }
     let started = command.args(arguments).status();
     let status = started.with_context(|| format!("starting {program}"))?;
-    Ok((used_of(Counters::of_children().since(before)), Some(status)))
+    Ok((used_of(Counters::of_children().used_since(before)), Some(status)))
 }
 
 fn used_of(Counters { user_ns, system_ns, voluntary, involuntary }: Counters) -> Used {

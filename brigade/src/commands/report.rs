@@ -32,7 +32,7 @@ pub fn show(flags: &ReportFlags, manifest: &Manifest) -> anyhow::Result<Exit> {
     drop(run);
     if let Some(folder) = &flags.pictures {
         for group in &report.groups {
-            let names = show::names::Names::of(&report, group);
+            let names = show::names::Names::new(&report, group);
             for picture in show::plot::group(group, &names) {
                 // A group's name leads to no other folder.
                 let [name, title] =

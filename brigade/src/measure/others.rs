@@ -55,7 +55,7 @@ impl Others {
         }
         let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
         let all = self.began.elapsed().as_secs_f64() * self.cpus as f64 * per_second as f64;
-        self.above((NAMED * all).ceil() as u64)
+        self.names_above((NAMED * all).ceil() as u64)
     }
 
     /// Adds what every process used since the last look. A process that is new began meanwhile.
@@ -86,7 +86,7 @@ impl Others {
     }
 
     /// The names of those that used at least so many ticks.
-    fn above(&self, ticks: u64) -> Vec<String> {
+    fn names_above(&self, ticks: u64) -> Vec<String> {
         let mut busy: Vec<(&String, u64)> =
             self.used.iter().map(|(name, of)| (name, *of)).collect();
         busy.retain(|(_, used)| *used > 0 && *used >= ticks);
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(before[&7].used, 5000);
         let now = Instant::now();
         let mut others = Others { began: now, looked: now, before, cpus: 2, used: BTreeMap::new() };
-        assert_eq!(others.above(0), [""; 0]);
+        assert_eq!(others.names_above(0), [""; 0]);
         let later = [
             (7, "idle", 5001),
             (8, "cargo", 110),
@@ -146,11 +146,11 @@ mod tests {
             (process::id(), "brigade", 999),
         ];
         others.look(&machine(&later));
-        assert_eq!(others.above(10), ["rustc", "cargo"]);
-        assert_eq!(others.above(1), ["rustc", "cargo", "idle"]);
+        assert_eq!(others.names_above(10), ["rustc", "cargo"]);
+        assert_eq!(others.names_above(1), ["rustc", "cargo", "idle"]);
         others.look(&machine(&later));
-        assert_eq!(others.above(10), ["rustc", "cargo"], "nothing is counted twice");
-        assert_eq!(others.above(1000), [""; 0]);
+        assert_eq!(others.names_above(10), ["rustc", "cargo"], "nothing is counted twice");
+        assert_eq!(others.names_above(1000), [""; 0]);
     }
 
     /// Process 1 waits for the end of all.

@@ -12,7 +12,7 @@ use super::page::{Block, Table};
 use super::picture::TITLE;
 use super::plot;
 use super::quantity::{factor_of, figure};
-use super::report::{below, made, overview, tables, within};
+use super::report::{closing, made, overview, tables, within};
 use super::screen::answers;
 use super::svg::{FACTORS, INTERVAL, MEDIAN, PROCESS, Picture, RANGE, STYLE, escape};
 use super::verdict::{RunVerdict, next_run, verdict};
@@ -43,7 +43,7 @@ pub fn html(report: &Report) -> String {
         _ => None,
     };
     let title_of_page = only.map_or(TITLE, question);
-    let mut rest = below(report);
+    let mut rest = closing(report);
     rest.push(Block::Heading(2, "How to repeat it".to_owned()));
     rest.extend(made(run));
     let rest = rest.chunk_by(|_, next| !matches!(next, Block::Heading(2, _)));
@@ -95,7 +95,7 @@ pub fn html(report: &Report) -> String {
         head(report, only),
         first.map_or_else(
             || screen_tables(screen),
-            |group| table_of_group(group, &Names::of(report, group))
+            |group| table_of_group(group, &Names::new(report, group))
         ),
         signs(),
         figures(&plot::screen(screen)),
@@ -125,7 +125,7 @@ fn head(report: &Report, only: Option<&Group>) -> String {
 
 /// A group: the sentences that answer its question and its table, unless they are above, and its plots.
 fn of_group(report: &Report, group: &Group, has_answers: bool, has_table: bool) -> String {
-    let names = Names::of(report, group);
+    let names = Names::new(report, group);
     let answers = if has_answers { group_answers(group) } else { Vec::new() };
     let answers: Vec<Block> = answers.into_iter().map(Block::Paragraph).collect();
     let table = if has_table { table_of_group(group, &names) } else { String::new() };

@@ -33,7 +33,7 @@ struct OnScreen<'a> {
 
 impl<'a> Names<'a> {
     /// The names in a group of a report.
-    pub fn of(report: &'a Report, group: &'a Group) -> Self {
+    pub fn new(report: &'a Report, group: &'a Group) -> Self {
         let mut rows = BTreeMap::new();
         for row in report.groups.iter().flat_map(|group| &group.rows).rev() {
             rows.insert(&*row.case, row);
@@ -246,7 +246,7 @@ mod tests {
         let report = report_of_suite();
         assert!(report.groups.len() > 10, "{} groups", report.groups.len());
         for group in &report.groups {
-            let names = Names::of(&report, group);
+            let names = Names::new(&report, group);
             let mut seen = BTreeMap::new();
             for row in group.cases() {
                 let name = names.name(row);
@@ -284,14 +284,14 @@ mod tests {
         ] {
             let group = report.groups.iter().find(|of| of.name == group).unwrap();
             let row = group.cases().find(|row| row.case == case).unwrap();
-            let names = Names::of(&report, group);
+            let names = Names::new(&report, group);
             assert_eq!(names.name(row), expected);
             // A comparison's row has neither its operation nor its unit.
             let compared = Row { case: row.case.clone(), unit: Quantity::Ratio, ..Row::default() };
             assert_eq!(names.name_of_case(case, &compared), expected);
         }
         let group = &report.groups[0];
-        let names = Names::of(&report, group);
+        let names = Names::new(&report, group);
         let row = Row {
             kind: None,
             case: "mine --tasks 5".to_owned(),

@@ -400,7 +400,7 @@ mod tests {
         let mut report = fixtures::report();
         report.screen.clear();
         report.groups = vec![shown];
-        group(&report.groups[0], &Names::of(&report, &report.groups[0]))
+        group(&report.groups[0], &Names::new(&report, &report.groups[0]))
     }
 
     fn pictures(rows: Vec<Row>) -> Vec<Picture> {

@@ -50,17 +50,17 @@ pub fn page(report: &Report, has_names: bool) -> Vec<Block> {
     }
     page.extend(report.screen.iter().flat_map(part));
     for group in &report.groups {
-        let names = has_names.then(|| Names::of(report, group));
+        let names = has_names.then(|| Names::new(report, group));
         page.push(Block::Heading(2, question(group).to_owned()));
         page.extend(answered(group));
         page.extend(tables(group, names.as_ref()));
     }
-    page.extend(below(report));
+    page.extend(closing(report));
     page
 }
 
 /// How to read the groups, the notes and the run's facts.
-pub fn below(report: &Report) -> Vec<Block> {
+pub fn closing(report: &Report) -> Vec<Block> {
     let mut page = vec![Block::Heading(2, "How to read the tables".to_owned())];
     let legend = format!("{LEGEND}{}", beyond_samples(report));
     page.extend([legend, LEGEND_OF_PARTS.to_owned()].map(Block::Paragraph));

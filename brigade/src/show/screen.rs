@@ -114,7 +114,7 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
         let full = full_report(place);
         let of_group =
-            |group| group_text(group, &Names::of(report, group), room, is_running, &full);
+            |group| group_text(group, &Names::new(report, group), room, is_running, &full);
         text.extend(report.groups.iter().map(of_group));
     } else {
         text += &parts(report, is_low, is_running);
@@ -749,7 +749,7 @@ mod tests {
     fn a_group_shows_its_cheapest_cases_first_and_counts_the_rest() {
         let mut report = fixtures::report();
         report.screen.clear();
-        let names = Names::of(&report, &report.groups[0]);
+        let names = Names::new(&report, &report.groups[0]);
         let full = "brigade report --full x";
         insta::assert_snapshot!(group_text(&report.groups[0], &names, 8, false, full), @"
         What does a hop cost?

@@ -24,7 +24,7 @@ fn can(script: &str) -> bool {
 }
 
 /// `brigade` with these words, started by a script.
-fn under(script: &str, words: &str) -> Ended {
+fn run_under(script: &str, words: &str) -> Ended {
     // A job in the background ignores SIGINT.
     let mut command = contract::command("env");
     command.args(["--default-signal", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_brigade")]);
@@ -63,13 +63,13 @@ fn a_record_has_what_its_process_inherited() {
     ] {
         let script = format!("{script} \"$@\"");
         if can(&script) {
-            let record = record(&under(&script, SHORT));
+            let record = record(&run_under(&script, SHORT));
             assert_eq!(record.inherited.get(name).map(String::as_str), Some(value), "{script}");
         }
     }
     let secret =
         r#"exec env JAVA_TOOL_OPTIONS=-Duser.home=/home/alice LD_LIBRARY_PATH=/alice "$@""#;
-    let ended = under(secret, SHORT);
+    let ended = run_under(secret, SHORT);
     assert!(record(&ended).inherited.contains_key("variables.LD_LIBRARY_PATH"));
     assert!(!ended.stdout.contains("alice"), "{}", ended.stdout);
 }
@@ -77,7 +77,7 @@ fn a_record_has_what_its_process_inherited() {
 #[test]
 fn folders_of_libraries_that_cargo_run_adds_are_not_inherited() {
     let folders = |variables: &str| {
-        let ended = under(&format!("exec env {variables} \"$@\""), SHORT);
+        let ended = run_under(&format!("exec env {variables} \"$@\""), SHORT);
         record(&ended).inherited.get("variables.LD_LIBRARY_PATH").cloned()
     };
     // A toolchain that another one links to.
@@ -120,7 +120,7 @@ fn in_a_sandbox_programs_measure_and_what_it_lacks_is_unknown() {
         return;
     }
     for words in ["lock-hand-over", "wake-latency", "echo-server --tasks 2", "thread-switch"] {
-        let ended = under(SANDBOX, &format!("{words} --iters 20 --warmups 0 --json --quiet"));
+        let ended = run_under(SANDBOX, &format!("{words} --iters 20 --warmups 0 --json --quiet"));
         let record = record(&ended);
         assert!(record.complete, "{ended:?}");
         assert_eq!(record.switches.map(|counts| counts.voluntary_per_operation), None, "{words}");
@@ -159,11 +159,11 @@ fn servers_over_tcp_record_the_settings_of_their_network() {
         let inside = format!("ip link set lo up && {change} && exec \"$@\"");
         let script = format!("exec unshare {namespaces} sh -c '{inside}' sh \"$@\"");
         if can(&script) {
-            let record = record(&under(&script, SERVER));
+            let record = record(&run_under(&script, SERVER));
             assert_eq!(record.inherited.get(name).map(String::as_str), Some(value), "{script}");
         }
     }
-    let unix = record(&under("exec \"$@\"", &format!("{SERVER} --channel unix")));
+    let unix = record(&run_under("exec \"$@\"", &format!("{SERVER} --channel unix")));
     assert!(!unix.inherited.keys().any(|name| name.starts_with("net.")), "{unix:?}");
 }
 
@@ -254,7 +254,7 @@ fn a_time_slice_that_was_set_is_recorded_and_compared() {
 fn threads_that_are_scheduled_otherwise_than_their_process_are_recorded() {
     let script = r#"exec chrt -R -f 10 "$@""#;
     if can(script) {
-        let cpus = record(&under(script, SHORT)).cpus.expect("few threads");
+        let cpus = record(&run_under(script, SHORT)).cpus.expect("few threads");
         assert_eq!(cpus.policies, ["fifo 10", "other nice 0"]);
     }
 }
@@ -264,14 +264,14 @@ fn inherited_signals_and_limits_on_cpu_time_cost_no_record() {
     for script in ["exec env --ignore-signal=CHLD", "exec env --block-signal=CHLD"] {
         let script = format!("{script} \"$@\"");
         if can(&script) {
-            let ended = under(&script, "process-creation --tasks 2 --iters 2 --json");
+            let ended = run_under(&script, "process-creation --tasks 2 --iters 2 --json");
             assert_eq!(record(&ended).ended_by, Ending::Iterations);
         }
     }
     // Soft below hard, and equal, where the kernel would kill without a signal.
     for limit in ["1:4", "2:2"] {
         let words = "thread-brigade --tasks 3 --iters 1000000000 --max-time 60 --json";
-        let ended = under(&format!("exec prlimit --cpu={limit} \"$@\""), words);
+        let ended = run_under(&format!("exec prlimit --cpu={limit} \"$@\""), words);
         assert_eq!(ended.code, Some(130), "{ended:?}");
         let record = record(&ended);
         assert_eq!((record.ended_by, record.complete), (Ending::Signal, false));
@@ -291,7 +291,7 @@ fn a_limit_that_the_kernel_would_meet_is_refused_before_anything_is_created() {
         (deadline, "run thread-brigade --rounds 1", "the policy is deadline"),
     ] {
         if can(script) {
-            let ended = under(script, words);
+            let ended = run_under(script, words);
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(3), ""), "{ended:?}");
             assert!(ended.stderr.contains(limit), "{ended:?}");
         }
@@ -300,7 +300,7 @@ fn a_limit_that_the_kernel_would_meet_is_refused_before_anything_is_created() {
 
 /// The forecast for threads, as JSON.
 fn threads(script: &str) -> Value {
-    let ended = under(script, "limits --kind thread --json");
+    let ended = run_under(script, "limits --kind thread --json");
     serde_json::from_str::<Value>(&ended.stdout).unwrap()["kinds"][0].take()
 }
 
@@ -317,7 +317,7 @@ fn limits_that_cannot_be_read_are_unknown() {
         assert_eq!(forecast["at_most"], true);
         assert_eq!(unknown("vm.max_map_count"), "/proc/sys/vm/max_map_count");
         assert_eq!(unknown("kernel.pid_max"), "/proc/sys/kernel/pid_max");
-        assert_eq!(under(hidden, SHORT).code, Some(0), "what is unknown refuses nothing");
+        assert_eq!(run_under(hidden, SHORT).code, Some(0), "what is unknown refuses nothing");
     }
     let inside = r#"exec unshare -pf --mount-proc "$@""#;
     if can(inside) {
@@ -344,7 +344,7 @@ fn what_hidden_control_groups_allow_is_unknown() {
         }
         let forecast = threads(&script);
         assert_eq!(forecast["at_most"], true, "{hide}: {forecast}");
-        let text = under(&script, "limits --tasks 100").stdout;
+        let text = run_under(&script, "limits --tasks 100").stdout;
         let row = text.lines().find(|line| line.starts_with("thread-tcp ")).expect("threads");
         assert_eq!(row.split_whitespace().nth(1), Some("unknown"), "{hide}: {text}");
         assert!(text.starts_with("BOTH MAY FIT, "), "{hide}: {text}");

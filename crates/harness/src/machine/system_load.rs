@@ -47,11 +47,17 @@ impl SystemLoad {
 
     /// The activity from `before` until now, `wall_ns` later, in which this process, without its
     /// children, used `own_ns` of CPU time.
-    pub(crate) fn since(&self, before: &Self, wall_ns: u64, own_ns: u64) -> Interference {
+    pub(crate) fn interference_since(
+        &self,
+        before: &Self,
+        wall_ns: u64,
+        own_ns: u64,
+    ) -> Interference {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
-        let quotas = self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.since(before));
+        let quotas =
+            self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.throttled_since(before));
         // The group that was throttled longest counts.
         let throttled = quotas.max();
         Interference {
@@ -95,8 +101,8 @@ impl Quota {
         })
     }
 
-    /// The difference from `before`.
-    fn since(&self, before: &Self) -> Self {
+    /// What was throttled from `before` until now.
+    fn throttled_since(&self, before: &Self) -> Self {
         Self {
             throttled_ns: self.throttled_ns.saturating_sub(before.throttled_ns),
             throttled_periods: self.throttled_periods.saturating_sub(before.throttled_periods),
@@ -200,7 +206,12 @@ impl CpuCounts {
 
     /// The differences from `before` until now, in which threads waited this long for a CPU, per
     /// operation.
-    pub fn since(&self, before: &Self, run_delay_ns: Option<u64>, operations: f64) -> Waiting {
+    pub fn waiting_since(
+        &self,
+        before: &Self,
+        run_delay_ns: Option<u64>,
+        operations: f64,
+    ) -> Waiting {
         let figure = |count: u64| count as f64 / operations;
         let wall_ns = figure(self.at_ns.saturating_sub(before.at_ns));
         let states = self.states.as_ref().zip(before.states.as_ref()).map(|(after, before)| {
@@ -316,7 +327,7 @@ impl Threads {
     }
 
     /// The run delay from `before` until now; `None` if the threads have changed.
-    pub(crate) fn since(&self, before: &Self) -> Option<u64> {
+    pub(crate) fn run_delay_since(&self, before: &Self) -> Option<u64> {
         difference(before.delay_ns, self.delay_ns).filter(|_| self.names == before.names)
     }
 }
@@ -394,8 +405,11 @@ mod tests {
             throttled_periods: Some([3, 4]),
             ..Interference::default()
         };
-        assert_eq!(after.since(&before, 1000, 300), expected);
-        assert_eq!(after.since(&before, 1000, 900).others_cpu_ns, Some(790 - 900 - 20));
+        assert_eq!(after.interference_since(&before, 1000, 300), expected);
+        assert_eq!(
+            after.interference_since(&before, 1000, 900).others_cpu_ns,
+            Some(790 - 900 - 20)
+        );
     }
 
     #[test]
@@ -439,7 +453,7 @@ mod tests {
             let counts = |files, at_ns| CpuCounts { at_ns, ..CpuCounts::read(&files, cpus) };
             let before = counts(machine(5, 7, 3), 0);
             let after = counts(machine(5, 7 + slept_us, 13), 1_000_000);
-            let waiting = after.since(&before, None, 10.0);
+            let waiting = after.waiting_since(&before, None, 10.0);
             assert_eq!(waiting.idle_ns_per_operation, idle_ns, "{cpus:?} {slept_us}");
         }
     }
@@ -454,7 +468,7 @@ mod tests {
             Threads::read(&SystemFiles::simulated(&files), &[7])
         };
         let before = process(&[(7, "100 20 3\n"), (8, "0 0 1\n")]);
-        let since = |delays: &[(u32, &str)]| process(delays).since(&before);
+        let since = |delays: &[(u32, &str)]| process(delays).run_delay_since(&before);
         assert_eq!(since(&[(7, "900 50 4\n"), (8, "5 6 2\n")]), Some(36));
         assert_eq!(since(&[(7, "900 50 4\n"), (9, "5 6 2\n")]), None, "another thread");
         assert_eq!(process(&[(7, "0 0 0\n")]).delay_ns, None, "no account is kept");

@@ -94,7 +94,7 @@ impl Counters {
     }
 
     /// The difference from `before`.
-    pub fn since(self, before: Self) -> Self {
+    pub fn used_since(self, before: Self) -> Self {
         self.each(before, u64::saturating_sub)
     }
 

@@ -309,7 +309,7 @@ impl Recorder {
         thread::sleep(SETTLING);
         let (ended_ns, after) = counted();
         batch.ended_ns = ended_ns;
-        batch.counted = after.since(before).switches();
+        batch.counted = after.used_since(before).switches();
         let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
             counter.disable()?;
             for (_, record) in sampler.iter().into_iter().flatten() {

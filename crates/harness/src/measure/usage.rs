@@ -47,11 +47,11 @@ impl Start {
         let cpu_counts = CpuCounts::read(&SystemFiles::live(), &self.cpus);
         let load = SystemLoad::read(&self.cpus, &self.companions);
         let threads = Threads::read(&SystemFiles::live(), &self.processes);
-        let used = after?.since(self.counters?);
+        let used = after?.used_since(self.counters?);
         Some(Span {
             used,
-            interference: load.since(&self.load, wall_ns, used.cpu_ns()),
-            run_delay_ns: threads.since(&self.threads),
+            interference: load.interference_since(&self.load, wall_ns, used.cpu_ns()),
+            run_delay_ns: threads.run_delay_since(&self.threads),
             cpu_counts: [self.cpu_counts, cpu_counts],
             cpus: threads.cpus(self.threads),
         })
@@ -82,7 +82,7 @@ impl Span {
     /// What kept tasks waiting, per operation.
     pub fn waiting(&self, operations: f64) -> Waiting {
         let [before, after] = &self.cpu_counts;
-        after.since(before, self.run_delay_ns, operations)
+        after.waiting_since(before, self.run_delay_ns, operations)
     }
 
     /// CPU time per operation, and what of it was charged to no process.
