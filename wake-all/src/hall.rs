@@ -190,7 +190,7 @@ impl Hall {
     /// ever.
     ///
     /// # Errors
-    /// That of the report, or a task that was left out.
+    /// The reported one, or that a task was left out.
     pub fn watch(&self, reports: &Receiver<anyhow::Result<()>>) -> anyhow::Result<()> {
         let mut before = None;
         let mut silent = 0;

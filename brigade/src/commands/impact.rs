@@ -96,7 +96,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     })
 }
 
-/// That there is no such process.
+/// The error for a process that does not exist.
 fn ended(pid: u32) -> String {
     format!("--pid {pid}: no such process, or it ended; try brigade impact -- COMMAND")
 }

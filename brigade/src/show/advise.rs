@@ -43,7 +43,7 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
     page
 }
 
-/// That no run shows whether this machine is slow, and what would.
+/// Says that no run shows whether this machine is slow, and what would.
 fn unknown() -> String {
     let command = unbroken("brigade run");
     format!(

@@ -14,7 +14,7 @@ pub fn machine(machine: &Machine) -> String {
     join([Some(cpu(machine)), cpus(machine), host(machine)])
 }
 
-/// The same in at most so many columns: if it is longer, the CPU's name is cut.
+/// The machine in at most so many columns: if it is longer, the CPU's name is cut.
 pub fn machine_within(of: &Machine, columns: usize) -> String {
     let whole = machine(of);
     let over = whole.chars().count().saturating_sub(columns);

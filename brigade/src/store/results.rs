@@ -469,7 +469,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// That no run's folder can be created in this one.
+/// The error for a folder in which no run's folder can be created.
 pub fn cannot_write(parent: &Path) -> String {
     format!("--results: writing to {}: name another folder", parent.display())
 }

@@ -300,7 +300,7 @@ fn a_run_is_complete_when_its_time_is_up() {
     assert!(bench.resumes().stdout.starts_with("nothing to do"));
 }
 
-/// It may be stopped for longer than requested, on a busy machine.
+/// On a busy machine the process may be stopped for longer than requested.
 #[test]
 fn the_time_in_which_a_signal_stopped_a_process_is_recorded() {
     let stop = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; wait;";

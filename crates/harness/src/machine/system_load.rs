@@ -40,7 +40,7 @@ impl SystemLoad {
         Self {
             children_ns: children.cpu_ns() + of_companions,
             cpu_time: CpuTime::parse(cpus, &stat),
-            steal_ns: times_of("cpu", &stat).map(|times| times[7]),
+            steal_ns: times_of("cpu", &stat).map(|[.., steal_ns]| steal_ns),
             quotas: quotas(&SystemFiles::live()),
         }
     }

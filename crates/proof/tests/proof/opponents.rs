@@ -125,8 +125,8 @@ fn tasks_take_as_long_as_in_a_bare_loop() {
     }
 }
 
-/// The same checks of every message over the same crates, without rounds, numbers of tasks and lots. A
-/// message through a pipe is a system call on each side.
+/// `bare-channel` checks every message and uses the same crates, without rounds, numbers of tasks and
+/// lots. A message through a pipe is a system call on each side.
 #[test]
 #[ignore = "part of the proof"]
 fn messages_take_as_long_as_in_a_bare_loop() {

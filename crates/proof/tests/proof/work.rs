@@ -118,8 +118,7 @@ fn compared(units: u32, seconds: u32) -> [usize; 3] {
     ["faster", "same", "slower"].map(count)
 }
 
-/// The same flags twice, and work that takes a fifth longer: five of six cases are resolved, in ten
-/// seconds each.
+/// Equal flags, and work that takes a fifth longer: five of six cases are resolved, in ten seconds each.
 #[test]
 #[ignore = "part of the proof"]
 fn a_comparison_finds_known_differences_and_no_others() {
