@@ -69,7 +69,7 @@ pub fn advise(flags: &AdviseFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         output::print(&output::json(&Advice::new(&settings, &unusual))?)?;
         return Ok(Exit::Done);
     }
-    let run = flags.root.is_none().then(|| fullest_here(manifest)).flatten();
+    let run = if flags.root.is_none() { fullest_here(manifest) } else { None };
     let ranks = run.as_ref().map_or_else(Vec::new, |run| ranks(manifest, &RECORDED, run));
     let is_comparable = run.as_ref().is_some_and(|report| report.run.state.is_comparable);
     let slow = if is_comparable { slow(&ranks) } else { Vec::new() };

@@ -69,7 +69,9 @@ fn groups(manifest: &Manifest, default: &[&Case]) -> String {
 fn group_page(manifest: &Manifest, group: &GroupSpec, capabilities: &Capabilities) -> String {
     let GroupSpec { name, question, note, cases, .. } = group;
     let mut text = lines(&terminal::line(question));
-    text.extend(note.iter().map(|note| lines(&terminal::line(note))));
+    if let Some(note) = note {
+        text += &lines(&terminal::line(note));
+    }
     let cases = cases.iter().filter_map(|name| manifest.case(name).ok()).collect();
     let (possible, skipped) = capabilities.divide(cases);
     let possible: String = possible.iter().map(|case| format!("{}\n", case.name)).collect();

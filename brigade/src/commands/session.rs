@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
                 // may place the program itself.
                 shared_cpu: wrap.is_empty().then(|| cpus[(round as usize - 1) % cpus.len()]),
             };
-            let reference = is_run.then(|| reference(&cpus, ended)).flatten();
+            let reference = if is_run { reference(&cpus, ended) } else { None };
             let invocation =
                 Invocation { round, attempt, reference, ..invoke(&job, &mut self.signals) };
             folder.append(&invocation)?;
