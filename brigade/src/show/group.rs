@@ -174,7 +174,7 @@ fn with_this_work(shares: &ReadShares) -> String {
 
 /// The work inside with its unit, such as `130 ns of work`.
 fn work_inside(shares: &ReadShares) -> String {
-    let unit = Unit::of(shares.work_ns, Quantity::Nanoseconds);
+    let unit = Unit::fitting(shares.work_ns, Quantity::Nanoseconds);
     let work = unit.show_roughly(shares.work_ns);
     format!("{work}{NO_BREAK_SPACE}{} of work", unit.symbol)
 }

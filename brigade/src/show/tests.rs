@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use harness::TaskKind;
-use harness::limits::{Forecast, Kind, Limit, Line, Resource};
+use harness::limits::{Forecast, Kind, Limit, LimitEffect, Resource};
 use insta::assert_snapshot;
 
 use super::{comparison, formats, limits, page, report, screen, text};
@@ -456,7 +456,7 @@ fn a_comparison_with_a_run_that_was_disturbed() {
 
 /// How many tasks fit by two limits that are known and one that is not.
 fn forecast(kind: Kind, allows: u64) -> Forecast {
-    let effect = |limit, per_task, allows| Line { limit, per_task, allows, command: None };
+    let effect = |limit, per_task, allows| LimitEffect { limit, per_task, allows, command: None };
     let threads = Limit { in_use: 120, ..Limit::new(Resource::Threads, "pids.max", Some(1000)) };
     let files = Limit::new(Resource::Files, "RLIMIT_NOFILE", Some(20_000));
     let memory = Limit::new(Resource::Memory, "MemAvailable", Some(8 << 30));
@@ -465,7 +465,7 @@ fn forecast(kind: Kind, allows: u64) -> Forecast {
         caveat: Some("programs map more".to_owned()),
         ..Limit::new(Resource::Maps, "vm.max_map_count", None)
     };
-    let raised = Line {
+    let raised = LimitEffect {
         command: Some("echo 5000 | sudo tee /sys/fs/cgroup/pids.max".to_owned()),
         ..effect(threads, 1, Some(allows))
     };
