@@ -1,7 +1,7 @@
 //! Channels watched by `epoll`, level-triggered or edge-triggered.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 
 use harness::failure::to_create;
 use rustix::buffer::spare_capacity;
@@ -14,22 +14,25 @@ use crate::{Channels, Pair};
 const MOST_EVENTS: usize = 64;
 
 /// Channels watched by `epoll`.
-pub struct Epoll {
+pub struct Epoll<F> {
     instance: OwnedFd,
-    pairs: Vec<Pair>,
+    pairs: Vec<Pair<F>>,
     /// Reported, but not handled yet.
     events: Vec<Event>,
     system_calls: u64,
 }
 
-impl Epoll {
+impl<F: AsFd> Epoll<F>
+where
+    for<'a> &'a F: Read + Write,
+{
     /// Watches the reading ends of `pairs`: with [`EventFlags::ET`], `epoll` reports a channel when
     /// something has arrived; without, as long as it is readable, so once more after it has been
     /// read.
     ///
     /// # Errors
     /// The kernel's, such as too many watches.
-    pub fn new(pairs: Vec<Pair>, flags: EventFlags) -> anyhow::Result<Self> {
+    pub fn new(pairs: Vec<Pair<F>>, flags: EventFlags) -> anyhow::Result<Self> {
         let failed = |error: Errno| to_create("the epoll")(error.into());
         let instance = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         for (channel, (reader, writer)) in pairs.iter().enumerate() {
@@ -48,7 +51,8 @@ impl Epoll {
         // handled.
         let mut tokens = [0; 2];
         self.system_calls += 1;
-        Some(match self.pairs[channel].0.read(&mut tokens) {
+        let mut reader = &self.pairs[channel].0;
+        Some(match reader.read(&mut tokens) {
             Ok(0) => Ok(None),
             Ok(1) => Ok(Some(tokens[0])),
             Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, "two tokens where one was sent")),
@@ -58,11 +62,15 @@ impl Epoll {
     }
 }
 
-impl Channels for Epoll {
+impl<F: AsFd> Channels for Epoll<F>
+where
+    for<'a> &'a F: Read + Write,
+{
     #[inline]
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
         self.system_calls += 1;
-        self.pairs[channel].1.write_all(&[token])
+        let mut writer = &self.pairs[channel].1;
+        writer.write_all(&[token])
     }
 
     #[inline]

@@ -1,8 +1,10 @@
 //! Brigades with failures, over channels that misbehave.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 
-use harness::{Bench, Channel};
+use harness::Bench;
+use harness::hand_over::pipe;
 use rustix::event::epoll::EventFlags;
 
 use crate::epoll::Epoll;
@@ -39,12 +41,12 @@ impl<C: Channels> Channels for Faulty<C> {
 
 /// The error of a brigade of 20 tasks in which this channel misbehaves after 30 tokens.
 fn error_of<C: Channels>(
-    watch: impl Fn(Vec<Pair>) -> anyhow::Result<C>,
+    watch: impl Fn(Vec<Pair<File>>) -> anyhow::Result<C>,
     fault: Fault,
     channel: usize,
 ) -> Option<String> {
     let bench = Bench::standalone(20, 1000, 0, None).expect("affinity");
-    let open = |_| Channel::Pipe.open().expect("a pipe");
+    let open = |_| pipe().expect("a pipe");
     let channels = watch((0..=20).map(open).collect()).ok()?;
     let stations: Vec<_> = (0..20).map(|task| bench.station(task)).collect();
     let channels = Faulty { channels, channel, fault, left: 31 };

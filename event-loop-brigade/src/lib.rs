@@ -18,14 +18,17 @@
 mod epoll;
 mod ring;
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 
 use anyhow::Context as _;
+use harness::hand_over::pipe;
 use harness::limits::Kind;
 use harness::threads::TaskError;
 use harness::{
-    Bench, ChannelFlag, Fact, Launch, LoadFlags, Measured, Spec, Station, TaskKind, failure,
+    Bench, Channel, ChannelFlag, Fact, Launch, LoadFlags, Measured, Spec, Station, TaskKind,
+    failure,
 };
 use rustix::event::epoll::EventFlags;
 
@@ -93,7 +96,22 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let open = |number| flags.carrier.channel.open().map_err(failure::of_channel(number));
+    match flags.carrier.channel {
+        Channel::Pipe => measure(flags, bench, pipe),
+        Channel::SocketPair => measure(flags, bench, UnixStream::pair),
+    }
+}
+
+/// Sets up the brigade, with channels that `open` opens, and measures it.
+fn measure<F: AsFd + AsRawFd>(
+    flags: &Flags,
+    bench: &Bench,
+    open: fn() -> io::Result<Pair<F>>,
+) -> anyhow::Result<()>
+where
+    for<'a> &'a F: Read + Write,
+{
+    let open = |number| open().map_err(failure::of_channel(number));
     let stations: Vec<_> = bench.tasks_to_create().map(|task| bench.station(task)).collect();
     let pairs = (0..=stations.len()).map(open).collect::<Result<_, _>>()?;
     match flags.event_loop {
@@ -126,7 +144,7 @@ trait Channels {
 }
 
 /// The reading and the writing end of a channel.
-type Pair = (File, File);
+type Pair<F> = (F, F);
 
 /// Sends the token round, lap after lap.
 fn brigade(bench: &Bench, mut channels: impl Channels, stations: &[Station]) -> anyhow::Result<()> {

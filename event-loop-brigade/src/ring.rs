@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsRawFd;
 
 use harness::failure::{Refusal, to_create};
 use harness::limits::RING_ENTRIES;
@@ -20,10 +20,10 @@ const SENT: u64 = 1 << 63;
 const SUBMITTER_IDLE_MS: u32 = 1000;
 
 /// Channels with reads and writes as requests to io_uring.
-pub struct Ring {
+pub struct Ring<F> {
     ring: IoUring,
     kind: Loop,
-    pairs: Vec<Pair>,
+    pairs: Vec<Pair<F>>,
     /// Where the kernel puts the byte read from each channel, and the byte to write into it.
     received: &'static [Cell<u8>],
     sent: &'static [Cell<u8>],
@@ -32,12 +32,12 @@ pub struct Ring {
     system_calls: u64,
 }
 
-impl Ring {
+impl<F: AsRawFd> Ring<F> {
     /// Requests a read from each of `pairs`.
     ///
     /// # Errors
     /// [`Refusal`] if the kernel has no such ring; otherwise the kernel's.
-    pub fn new(pairs: Vec<Pair>, kind: Loop) -> anyhow::Result<Self> {
+    pub fn new(pairs: Vec<Pair<F>>, kind: Loop) -> anyhow::Result<Self> {
         let ring = open(kind)?;
         let quietly = if ring.params().is_feature_skip_cqe_on_success() {
             Flags::SKIP_SUCCESS
@@ -125,7 +125,7 @@ fn open(kind: Loop) -> anyhow::Result<IoUring> {
     })
 }
 
-impl Channels for Ring {
+impl<F: AsRawFd> Channels for Ring<F> {
     #[inline]
     fn send(&mut self, channel: usize, token: u8) -> io::Result<()> {
         let writer = Fd(self.pairs[channel].1.as_raw_fd());

@@ -18,7 +18,7 @@ mod tasks;
 mod threads;
 
 use harness::failure::UsageError;
-use harness::hand_over::{Channel, futex};
+use harness::hand_over::{futex, pipe};
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
 
@@ -90,9 +90,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let rings = flags.rings as usize;
     match (flags.runtime.runtime, flags.channel) {
-        (RuntimeKind::Threads, Carrier::Pipe) => {
-            threads::measure(bench, rings, || Channel::Pipe.open())
-        }
+        (RuntimeKind::Threads, Carrier::Pipe) => threads::measure(bench, rings, pipe),
         (RuntimeKind::Threads, Carrier::Futex) => threads::measure(bench, rings, futex),
         _ => tasks::measure(flags.runtime, bench, rings),
     }

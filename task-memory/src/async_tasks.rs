@@ -12,7 +12,7 @@ use async_io::{Async, Timer};
 use compio::io::AsyncRead as _;
 use futures::executor::LocalPool;
 use futures::task::LocalSpawnExt as _;
-use harness::{Channel, failure};
+use harness::{failure, hand_over};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -199,7 +199,7 @@ impl Spawner for LocalExecutor<'static> {
     }
 
     fn spawn_with_pipe(&mut self, bytes: usize) -> io::Result<File> {
-        let (reader, writer) = Channel::Pipe.open()?;
+        let (reader, writer) = hand_over::pipe()?;
         let reader = Async::new(reader)?;
         Self::spawn(self, task!(bytes, reader.read_with(|mut file| file.read(&mut [0])))).detach();
         Ok(writer)

@@ -1,6 +1,7 @@
 //! The population of each kind of task.
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::sync_channel;
 
 use anyhow::Context as _;
@@ -9,9 +10,9 @@ use compio::runtime::Runtime as Compio;
 use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
 use futures::executor::LocalPool;
-use harness::hand_over::{Sink, Source, eventfd, swapped};
+use harness::failure;
+use harness::hand_over::{Sink, Source, eventfd, pipe, swapped};
 use harness::limits::RING_ENTRIES;
-use harness::{Channel, failure};
 use io_uring::IoUring;
 
 use crate::Population;
@@ -30,8 +31,8 @@ pub fn open(flags: &Flags) -> anyhow::Result<Box<dyn Population>> {
         Subject::Thread => Box::new(Threads::new(flags, || Ok(()))),
         Subject::ThreadFutex => linked(flags, || Ok(swapped(sync_channel(1)))),
         Subject::ThreadEventfd => linked(flags, eventfd),
-        Subject::ThreadPipe => linked(flags, || Channel::Pipe.open()),
-        Subject::ThreadSocketpair => linked(flags, || Channel::SocketPair.open()),
+        Subject::ThreadPipe => linked(flags, pipe),
+        Subject::ThreadSocketpair => linked(flags, UnixStream::pair),
         Subject::Tokio => Box::new(Tasks::new(tokio(false)?, flags)),
         Subject::TokioLocal => Box::new(Tasks::new(tokio(true)?, flags)),
         Subject::AsyncExecutor => Box::new(Tasks::new(LocalExecutor::new(), flags)),

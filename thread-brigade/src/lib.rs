@@ -15,14 +15,15 @@
 //! memory is that of the driver only, crossings are not traced, and clock ticks are too coarse to
 //! divide the CPU time of many processes into user and kernel.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd as _;
+use std::fs;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::sync_channel;
 use std::{io, thread};
 
 use anyhow::{Context as _, bail};
 use harness::failure::{self, UsageError};
-use harness::hand_over::{self, Channel, Sink, Source, ThreadOrProcess, send_round, swapped};
+use harness::hand_over::{self, Sink, Source, ThreadOrProcess, send_round, swapped};
 use harness::limits::Kind;
 use harness::threads::{end, outcome, outcome_of_process, spawn};
 use harness::{Bench, Launch, Line, LoadFlags, Measured, Spec, StackFlag, TaskKind, process_stat};
@@ -103,17 +104,25 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let of_kernel = |channel: Channel| match flags.kind {
-        ThreadOrProcess::Thread => brigade(flags, bench, || channel.open()),
-        ThreadOrProcess::Process => brigade_of_processes(bench, channel),
-    };
     match flags.channel {
-        ThreadChannel::Pipe => of_kernel(Channel::Pipe),
-        ThreadChannel::SocketPair => of_kernel(Channel::SocketPair),
+        ThreadChannel::Pipe => brigade_over_files(flags, bench, hand_over::pipe),
+        ThreadChannel::SocketPair => brigade_over_files(flags, bench, UnixStream::pair),
         ThreadChannel::EventFd => brigade(flags, bench, hand_over::eventfd),
         ThreadChannel::Futex => brigade(flags, bench, hand_over::futex),
         ThreadChannel::Mpsc => brigade(flags, bench, || Ok(swapped(sync_channel(1)))),
         ThreadChannel::Condvar => brigade(flags, bench, || Ok(hand_over::monitor())),
+    }
+}
+
+/// Measures the brigade over files, which connect threads as well as processes.
+fn brigade_over_files<R: Source + AsRawFd, S: Sink + AsRawFd>(
+    flags: &Flags,
+    bench: &Bench,
+    open: impl FnMut() -> io::Result<(R, S)>,
+) -> anyhow::Result<()> {
+    match flags.kind {
+        ThreadOrProcess::Thread => brigade(flags, bench, open),
+        ThreadOrProcess::Process => brigade_of_processes(bench, open),
     }
 }
 
@@ -136,15 +145,18 @@ fn brigade<R: Source, S: Sink>(
 
 /// Sets up the brigade with processes, each a fork of this one with only its two channels open, and
 /// measures it.
-fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
-    let start = |task, upstream, downstream| {
+fn brigade_of_processes<R: Source + AsRawFd, S: Sink + AsRawFd>(
+    bench: &Bench,
+    open: impl FnMut() -> io::Result<(R, S)>,
+) -> anyhow::Result<()> {
+    let start = |task, upstream: R, downstream: S| {
         let live = || {
-            close_all_but(&[&upstream, &downstream])?;
+            close_all_but([upstream.as_raw_fd(), downstream.as_raw_fd()])?;
             relay(bench, task, upstream, downstream)
         };
         process_stat::spawn(live).map_err(failure::to_create(format_args!("task {task}")))
     };
-    let mut line = Line::create(bench.tasks_to_create(), || channel.open(), start)?;
+    let mut line = Line::create(bench.tasks_to_create(), open, start)?;
     bench.count_peers(line.tasks.iter().map(|task| task.as_raw().unsigned_abs()).collect());
     let result = drive(bench, &mut line.first, &mut line.last);
     end(bench, result, line.first, line.tasks.into_iter().map(outcome_of_process))
@@ -152,11 +164,11 @@ fn brigade_of_processes(bench: &Bench, channel: Channel) -> anyhow::Result<()> {
 
 /// Closes every file except the standard ones and these. An open end of another channel would hide
 /// from its reader that its writer has ended.
-fn close_all_but(kept: &[&File]) -> io::Result<()> {
+fn close_all_but(kept: [RawFd; 2]) -> io::Result<()> {
     let names = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<io::Result<Vec<_>>>()?;
     let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
-    for file in open.filter(|file| *file > 2 && kept.iter().all(|kept| kept.as_raw_fd() != *file)) {
+    for file in open.filter(|file| *file > 2 && !kept.contains(file)) {
         // SAFETY: nothing in this process uses it any more: it ends without destructors.
         unsafe { libc::close(file) };
     }

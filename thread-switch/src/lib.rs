@@ -18,16 +18,16 @@
 
 mod pair;
 
-use std::fs::File;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 
 use anyhow::Context as _;
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::hand_over::{
-    Channel, Futex, Park, Sink, Source, Spin, ThreadOrProcess, Yield, eventfd, halves,
-    shared_monitor, swapped,
+    Futex, Park, Sink, Source, Spin, ThreadOrProcess, Yield, eventfd, halves, pipe, shared_monitor,
+    swapped,
 };
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, Spec, TaskKind, WorkFlag};
@@ -160,12 +160,11 @@ fn check(&Flags { via, kind, alone, .. }: &Flags, one_cpu: bool) -> Result<(), U
 
 fn measure(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let kind = flags.kind;
-    let alone = |channel: Channel| measure_alone(flags, bench, channel.open());
     match flags.via {
-        Via::Pipe if flags.alone => alone(Channel::Pipe),
-        Via::SocketPair if flags.alone => alone(Channel::SocketPair),
+        Via::Pipe if flags.alone => measure_alone(flags, bench, pipe()),
+        Via::SocketPair if flags.alone => measure_alone(flags, bench, UnixStream::pair()),
         Via::EventFd if flags.alone => measure_alone(flags, bench, eventfd()),
-        Via::Pipe => switch(flags, bench, twice(|| Channel::Pipe.open())),
+        Via::Pipe => switch(flags, bench, twice(pipe)),
         Via::SocketPair => switch(flags, bench, sockets()),
         Via::EventFd => switch(flags, bench, twice(eventfd)),
         Via::Condvar => switch(flags, bench, twice(|| shared_monitor(kind))),
@@ -184,8 +183,8 @@ fn twice<R, S>(open: impl Fn() -> io::Result<(R, S)>) -> io::Result<[(R, S); 2]>
 }
 
 /// One pair of connected sockets, used in both directions.
-fn sockets() -> io::Result<[(File, File); 2]> {
-    let (driver, partner) = Channel::SocketPair.open()?;
+fn sockets() -> io::Result<[(UnixStream, UnixStream); 2]> {
+    let (driver, partner) = UnixStream::pair()?;
     Ok([(partner.try_clone()?, driver.try_clone()?), (driver, partner)])
 }
 

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 use anyhow::Context as _;
 
-pub use kernel::{Channel, eventfd};
+pub use kernel::{Channel, eventfd, pipe};
 pub use memory::{Futex, Park, Spin, Waiting, Yield, futex, halves, place};
 pub use monitor::{monitor, shared_monitor};
 
@@ -83,18 +83,21 @@ pub fn swapped<S, R>((sink, source): (S, R)) -> (R, S) {
 }
 
 impl Source for Receiver<u8> {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
         Ok(self.recv().ok())
     }
 }
 
 impl Sink for Sender<u8> {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         Self::send(self, token).map_err(|_| ErrorKind::BrokenPipe.into())
     }
 }
 
 impl Sink for SyncSender<u8> {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         Self::send(self, token).map_err(|_| ErrorKind::BrokenPipe.into())
     }

@@ -1,6 +1,9 @@
 //! Requirements on every channel.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::thread::JoinHandleExt as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -20,8 +23,8 @@ fn boxed<R: Source + 'static, S: Sink + 'static>((source, sink): (R, S)) -> Ends
 /// A new channel of every kind.
 fn channels() -> impl Iterator<Item = (&'static str, Ends)> {
     let mut channels = vec![
-        ("pipe", boxed(Channel::Pipe.open().expect("a pipe"))),
-        ("socketpair", boxed(Channel::SocketPair.open().expect("sockets"))),
+        ("pipe", boxed(pipe().expect("a pipe"))),
+        ("socketpair", boxed(UnixStream::pair().expect("sockets"))),
         ("eventfd", boxed(eventfd().expect("a counter"))),
         ("mpsc", boxed(swapped(mpsc::channel()))),
         ("rendezvous", boxed(swapped(mpsc::sync_channel(0)))),
@@ -61,6 +64,21 @@ fn tokens_arrive_in_order_and_closing_reaches_the_waiter() {
         let ends = [(); 2].map(|()| source.receive().expect("it receives"));
         assert_eq!(ends, [None, None], "{name}");
     }
+}
+
+/// `recv` and `send` refuse a pipe, `read` and `write` would not.
+#[test]
+fn sockets_are_used_as_the_standard_library_uses_them() {
+    let (reader, writer) = pipe().expect("a pipe");
+    let [mut reader, mut writer] =
+        [reader, writer].map(|file| UnixStream::from(OwnedFd::from(file)));
+    let expected = Some(libc::ENOTSOCK);
+    let of_std = (&writer).write(&[7]).expect_err("std sends");
+    assert_eq!(of_std.raw_os_error(), expected);
+    let sent = Sink::send(&mut writer, 7).expect_err("it sends");
+    assert_eq!(sent.raw_os_error(), expected);
+    let received = reader.receive().expect_err("it receives");
+    assert_eq!(received.raw_os_error(), expected);
 }
 
 #[test]
