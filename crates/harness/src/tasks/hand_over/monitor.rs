@@ -3,6 +3,9 @@
 //! `std`'s monitor notifies after unlocking, so that the receiver does not wake up only to wait for
 //! the mutex. The C library's, which also connects processes, signals with the mutex locked, as in
 //! textbooks: a thread that is woken at once finds the mutex locked and blocks again.
+//!
+//! What runs at each token is `#[inline]`, as in [`super::memory`]: a call into this crate would
+//! return through a stack frame that the switch has evicted from the cache.
 
 use std::cell::{Cell, UnsafeCell};
 use std::io;
@@ -42,6 +45,7 @@ struct MonitorSource(Arc<Monitor>);
 struct MonitorSink(Arc<Monitor>);
 
 impl Source for MonitorSource {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
         let waited = self.0.changed.wait_while(self.0.slot(), |slot| slot.is_open_and_empty());
         Ok(waited.unwrap_or_else(PoisonError::into_inner).token.take())
@@ -49,6 +53,7 @@ impl Source for MonitorSource {
 }
 
 impl Sink for MonitorSink {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         self.0.slot().token.set(Some(token));
         self.0.changed.notify_one();
@@ -133,6 +138,7 @@ struct SharedSource(&'static Shared);
 struct SharedSink(&'static Shared);
 
 impl Source for SharedSource {
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u8>> {
         let Shared { mutex, changed, .. } = self.0;
         Ok(self.0.locked(|slot| {
@@ -151,6 +157,7 @@ impl Source for SharedSource {
 }
 
 impl Sink for SharedSink {
+    #[inline]
     fn send(&mut self, token: u8) -> io::Result<()> {
         self.0.change(|slot| slot.token.set(Some(token)));
         Ok(())
