@@ -67,20 +67,23 @@ async fn drive(
 }
 
 /// Passes bytes from upstream to downstream until upstream is closed.
-async fn relay(
+#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
+fn relay(
     station: Station,
     mut upstream: impl AsyncRead,
     mut downstream: impl AsyncWrite,
-) -> io::Result<()> {
-    let mut token = [0];
-    loop {
-        let BufResult(read, received) = upstream.read(token).await;
-        if read? == 0 {
-            return Ok(());
+) -> impl Future<Output = io::Result<()>> {
+    async move {
+        let mut token = [0];
+        loop {
+            let BufResult(read, received) = upstream.read(token).await;
+            if read? == 0 {
+                return Ok(());
+            }
+            station.visit(received[0]);
+            let BufResult(sent, back) = downstream.write_all(received).await;
+            sent?;
+            token = back;
         }
-        station.visit(received[0]);
-        let BufResult(sent, back) = downstream.write_all(received).await;
-        sent?;
-        token = back;
     }
 }

@@ -1,7 +1,7 @@
-//! Brigades in which task 7 misbehaves after 30 tokens. Tasks of async-executor end as those of
-//! compio do.
+//! Brigades in which task 7 misbehaves after 30 tokens, and the size of a task. Tasks of
+//! async-executor end as those of compio do.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, Cursor, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use harness::runtime::AsyncRuntime;
@@ -58,4 +58,14 @@ fn on_tokio_a_task_that_misbehaves_is_named_and_ends_the_run() {
             runtime.drive(tokio_tasks::brigade(kind, bench.clone(), open, relay))
         });
     }
+}
+
+#[test]
+fn a_task_contains_its_channels_once() {
+    let bench = Bench::standalone(1, 1, 0, None).expect("affinity");
+    let channel = Cursor::new([0_u8; 1024]);
+    let alone = size_of_val(&channel);
+    let task = tokio_tasks::relay(bench.station(0), channel, tokio::io::sink());
+    let size = size_of_val(&task);
+    assert!(size < alone + 512, "{size} bytes with a channel of {alone}");
 }

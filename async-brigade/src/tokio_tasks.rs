@@ -68,15 +68,22 @@ where
 }
 
 /// Passes bytes from upstream to downstream until upstream is closed.
-async fn relay<R, W>(station: Station, mut upstream: R, mut downstream: W) -> io::Result<()>
+#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
+pub fn relay<R, W>(
+    station: Station,
+    mut upstream: R,
+    mut downstream: W,
+) -> impl Future<Output = io::Result<()>>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut token = [0];
-    while upstream.read(&mut token).await? == 1 {
-        station.visit(token[0]);
-        downstream.write_all(&token).await?;
+    async move {
+        let mut token = [0];
+        while upstream.read(&mut token).await? == 1 {
+            station.visit(token[0]);
+            downstream.write_all(&token).await?;
+        }
+        Ok(())
     }
-    Ok(())
 }
