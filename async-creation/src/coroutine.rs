@@ -27,7 +27,7 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
         join(&mut alive);
         lap.finish();
     }
-    for lap in bench.side_laps(Measured::single("start", "start")) {
+    for lap in bench.repeated_laps(Measured::single("start", "start")) {
         for task in 0..tasks {
             let called = clock::now();
             let started = self::task(task)?.resume(true).as_return();

@@ -2,9 +2,9 @@
 //!
 //! One iteration: create N threads whose body ends at once, then join them. `create` is the time
 //! until the last call returns, for N threads; `join` the time from there until all are joined.
-//! `start` is measured in separate iterations, for each thread: from the call that creates it to
-//! the first line of its body. `create_cold` is `create` in the very first iteration, when no stack
-//! can be reused yet.
+//! `start` is measured in separate iterations, which take a quarter of the time, for each thread:
+//! from the call that creates it to the first line of its body. `create_cold` is `create` in the very
+//! first iteration, when no stack can be reused yet.
 //!
 //! The C library keeps the stacks of joined threads for reuse, but at most 40 MiB of them. So the
 //! number of threads determines `create`: with few threads each gets the stack of a joined thread,
@@ -16,7 +16,9 @@
 //! charged to no process; it is measured in separate laps, on one CPU, and recorded next to the CPU
 //! time.
 //!
-//! Known biases: threads that end while others are being created leave fewer than N alive at once.
+//! Known biases: a thread of the standard library makes twice as many system calls as one of
+//! `pthread_create` in C, which docs/BIAS.md explains. Threads that end while others are being created
+//! leave fewer than N alive at once.
 
 mod ends;
 
@@ -70,7 +72,7 @@ fn creation(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         lap.finish();
     }
     let mut timed = Vec::with_capacity(tasks);
-    for lap in bench.side_laps(Measured::single("start", "start")) {
+    for lap in bench.repeated_laps(Measured::single("start", "start")) {
         for task in 0..tasks {
             timed.push((clock::now(), spawn(flags, task, clock::now)?));
         }

@@ -180,6 +180,12 @@ impl Bench {
         Laps::new(&self.shared, LapPurpose::Side, &[measured])
     }
 
+    /// Side laps that do what the principal ones did, and time each task: the warm-up is one lap, and
+    /// they take a quarter of the time.
+    pub fn repeated_laps(&self, measured: Measured) -> Laps<'_> {
+        Laps::new(&self.shared, LapPurpose::Repeated, &[measured])
+    }
+
     /// Runs `--command` with `sh -c` while the tasks are alive, but not after an interruption; with
     /// `{pid}` replaced by this process's id. An interruption ends it, too.
     ///

@@ -17,6 +17,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::flags::Flags;
 use crate::measure::clock;
 use crate::measure::progress::Progress;
 use crate::measure::samples::{Measured, Samples};
@@ -41,6 +42,9 @@ pub(crate) const LONGEST_WARMUP: Duration = Duration::from_secs(2);
 /// the time.
 const LAPS_PER_MARKED: u64 = 10;
 
+/// The share of `--max-time` that repeated laps take: each has a sample of every task.
+const PART_OF_REPEATED: u32 = 4;
+
 /// When `--trace` records no more laps.
 const LONGEST_TRACE: Duration = Duration::from_secs(2);
 
@@ -53,6 +57,15 @@ pub(crate) enum LapPurpose {
     Cold,
     /// An additional measurement, whose samples the program takes.
     Side,
+    /// The same of laps that do what the principal ones did.
+    Repeated,
+}
+
+impl LapPurpose {
+    /// Whether the program takes the samples.
+    fn is_sampled(self) -> bool {
+        matches!(self, Self::Side | Self::Repeated)
+    }
 }
 
 /// The progress of a loop of laps.
@@ -114,6 +127,8 @@ pub struct Laps<'a> {
     stage: Stage,
     /// Laps still to start in this stage.
     left: u64,
+    /// How long laps are started in a stage.
+    time: Option<Duration>,
     /// When this stage stops starting laps.
     deadline: u64,
     /// When a timed warm-up is long enough.
@@ -135,14 +150,25 @@ pub struct Laps<'a> {
 impl<'a> Laps<'a> {
     pub(crate) fn new(shared: &'a Shared, purpose: LapPurpose, phases: &[Measured]) -> Self {
         assert!((1..=MOST_PHASES).contains(&phases.len()), "a lap has 1 to {MOST_PHASES} phases");
-        let warmups = if purpose == LapPurpose::Cold { Some(0) } else { shared.flags.warmups };
+        let Flags { warmups, max_time, .. } = shared.flags;
+        let warmups = match purpose {
+            LapPurpose::Principal | LapPurpose::Side => warmups,
+            LapPurpose::Cold => Some(0),
+            // The principal laps were a warm-up.
+            LapPurpose::Repeated => warmups.or(Some(1)),
+        };
+        let time = match purpose {
+            LapPurpose::Repeated => max_time.map(|time| time / PART_OF_REPEATED),
+            _ => max_time,
+        };
         let longest = warmups.is_none().then_some(LONGEST_WARMUP);
         Self {
             shared,
             purpose,
             stage: Stage::Warmup,
             left: warmups.unwrap_or(u64::MAX),
-            deadline: deadline(shared).min(in_future(longest)),
+            time,
+            deadline: in_future(time).min(in_future(longest)),
             warm_at: warmups.is_none().then(|| in_future(Some(SHORTEST_WARMUP))),
             begun: None,
             samples: phases.iter().copied().map(Samples::new).collect(),
@@ -181,7 +207,7 @@ impl<'a> Laps<'a> {
                 recorder.after_lap(stops);
             }
         }
-        if self.purpose == LapPurpose::Side {
+        if self.purpose.is_sampled() {
             self.take_side_samples();
         } else if self.stage == Stage::Measured {
             self.take_phases(phase_begun, last);
@@ -248,14 +274,14 @@ impl<'a> Laps<'a> {
                 if self.purpose == LapPurpose::Principal {
                     self.usage = Some(self.shared.usage_from_now());
                 }
-                self.deadline = deadline(self.shared);
+                self.deadline = in_future(self.time);
             }
             Stage::Measured if !interrupted && self.tracer().is_some() => {
                 self.ended_by.get_or_insert(Ending::Iterations);
                 self.end_usage();
                 self.stage = Stage::Marked;
                 self.left = (self.iterations / LAPS_PER_MARKED).clamp(1, MOST_TRACED);
-                self.deadline = deadline(self.shared);
+                self.deadline = in_future(self.time);
                 if let Some(mut recorder) = self.recorder() {
                     let hops = self.samples[0].operations() / self.samples[0].count();
                     self.left = recorder.plan(hops).min(self.shared.flags.iters);
@@ -278,7 +304,7 @@ impl<'a> Laps<'a> {
     fn tracer(&self) -> Option<&'a Tracer> {
         match self.purpose {
             LapPurpose::Principal => self.shared.tracer.get().map(|tracer| &**tracer),
-            LapPurpose::Cold | LapPurpose::Side => None,
+            LapPurpose::Cold | LapPurpose::Side | LapPurpose::Repeated => None,
         }
     }
 
@@ -292,11 +318,6 @@ impl<'a> Laps<'a> {
             self.shared.findings().span = usage.end();
         }
     }
-}
-
-/// When a stage that begins now stops starting laps.
-fn deadline(shared: &Shared) -> u64 {
-    in_future(shared.flags.max_time)
 }
 
 /// The clock's value after this much time; without a time, never.
@@ -456,5 +477,20 @@ mod tests {
         let findings = bench.findings();
         let start = findings.samples[0].measurement(1).expect("samples");
         assert_eq!((start.count, start.min_ns, start.max_ns), (4, 3, 4));
+    }
+    #[test]
+    fn repeated_laps_warm_up_once_and_take_a_part_of_the_time() {
+        let mut shared = std::sync::Arc::into_inner(bench(1000, 0).shared).expect("no clone");
+        shared.flags.warmups = None;
+        shared.flags.max_time = Some(Duration::from_secs(4));
+        let bench = Bench { shared: shared.into() };
+        let laps = bench.repeated_laps(Measured::single("start", "start"));
+        assert_eq!((laps.left, laps.time), (1, Some(Duration::from_secs(1))));
+        for (number, lap) in laps.enumerate() {
+            lap.sample(number as u64);
+            lap.finish();
+        }
+        let findings = bench.findings();
+        assert_eq!(findings.samples[0].measurement(1).expect("samples").min_ns, 1);
     }
 }
