@@ -30,3 +30,24 @@ fn every_runtime_creates_and_joins_all_of_its_tasks() {
     check_measurements(&PROGRAM, &PROGRAM.record(&large));
     PROGRAM.refuses(&["--runtime=local-pool", "--future-bytes=1024"], &["--future-bytes"]);
 }
+
+/// The page faults of a process that creates 10,000 tasks this many times.
+fn page_faults(iters: &str, more: &[&str]) -> u64 {
+    let runtime = "--runtime=tokio-current-thread";
+    let flags = [runtime, "--warmups=1", iters, "--command", "cut -d' ' -f10 /proc/{pid}/stat"];
+    let shown = PROGRAM.run(&[&flags[..], more].concat()).succeeded().stdout;
+    shown.lines().find_map(|line| line.parse().ok()).expect("a number of page faults")
+}
+
+#[test]
+fn an_iteration_reuses_the_memory_of_the_one_before_unless_the_heap_is_trimmed() {
+    let added = |more: &[&str]| {
+        let [few, many] = ["--iters=5", "--iters=25"].map(|iters| page_faults(iters, more));
+        many.saturating_sub(few)
+    };
+    // Twice 20 iterations of at least 100 pages.
+    let trimmed = added(&["--trim-heap"]);
+    assert!(trimmed > 4000, "{trimmed}");
+    let kept = added(&[]);
+    assert!(kept < 1000, "{kept}");
+}
