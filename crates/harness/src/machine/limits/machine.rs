@@ -349,7 +349,7 @@ impl<'a> Machine<'a> {
                 let ids = threads.filter_map(|id| id.parse::<u64>().ok());
                 return Ok(lowest + ids.filter(|id| *id >= lowest).count() as u64);
             }
-            let is_thread = |id: &u64| self.files.text(&format!("proc/{id}/stat")).is_some();
+            let is_thread = |id: &u64| self.files.contains(&format!("proc/{id}/stat"));
             let below = if is_inside { 0 } else { (1..lowest).filter(is_thread).count() as u64 };
             Ok(lowest + self.threads()?.saturating_sub(below))
         };
