@@ -11,6 +11,7 @@ use harness::inherited::{inherited_by_children, joined};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
+use crate::measure::arm_cores;
 use crate::measure::process::{self, LONGEST_ANSWER};
 use crate::store::results::{Environment, SCHEMA_VERSION};
 
@@ -113,8 +114,10 @@ impl Environment {
 
     fn add_processor(&mut self, files: &SystemFiles) {
         let cpuinfo = files.text("proc/cpuinfo").unwrap_or_default();
-        let model = ["model name", "Model", "cpu"].iter().find_map(|name| field(&cpuinfo, name));
-        self.set("processor.model", model.map(recordable).filter(|model| !model.is_empty()));
+        let named = ["model name", "Model", "cpu"].iter().find_map(|name| field(&cpuinfo, name));
+        let model = arm_cores::names(&cpuinfo).or(named.map(str::to_owned));
+        let model = model.map(|model| recordable(&model)).filter(|model| !model.is_empty());
+        self.set("processor.model", model);
         for (name, key) in
             [("family", "cpu family"), ("model_number", "model"), ("microcode", "microcode")]
         {
@@ -282,7 +285,23 @@ fn virtualisation(files: &SystemFiles) -> Option<String> {
             return Some(name.to_owned());
         }
     }
-    files.line("sys/hypervisor/type")
+    files.line("sys/hypervisor/type").or_else(|| virtualisation_by_firmware(files))
+}
+
+/// The hypervisor of machines whose firmware names a virtual one, as systemd-detect-virt knows them:
+/// processors other than x86's do not say.
+fn virtualisation_by_firmware(files: &SystemFiles) -> Option<String> {
+    let [vendor, product] =
+        ["sys_vendor", "product_name"].map(|name| files.line(&format!("sys/class/dmi/id/{name}")));
+    let product = product.unwrap_or_default();
+    let name = match vendor?.as_str() {
+        "Amazon EC2" if product.contains(".metal") => "none",
+        "Amazon EC2" | "Google" | "KVM" | "QEMU" => "kvm",
+        "Microsoft Corporation" if product == "Virtual Machine" => "hyper-v",
+        "VMware, Inc." => "vmware",
+        _ => return None,
+    };
+    Some(name.to_owned())
 }
 
 /// The versions of the crate `name` in this binary, joined by `, `: in a `Cargo.lock`, they follow
@@ -378,6 +397,38 @@ mod tests {
         assert_eq!(serde_json::from_str::<Environment>(&json).expect("parses"), captured);
         let nothing = shown(&[]);
         assert!(nothing.facts.keys().all(|name| name.starts_with("processor.")), "{nothing:?}");
+    }
+
+    #[test]
+    fn a_machine_of_arm_has_the_names_of_its_cores_and_no_words_of_x86() {
+        let cpuinfo = "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\nModel\t\t: A board\n";
+        let found = shown(&[("proc/cpuinfo", cpuinfo)]);
+        assert_eq!(found.get("processor.model"), Some("Arm Neoverse-N1"));
+        for name in ["family", "model_number", "microcode"] {
+            assert_eq!(found.get(&format!("processor.{name}")), None);
+        }
+    }
+
+    #[test]
+    fn firmware_names_a_hypervisor_where_the_processor_does_not() {
+        for (vendor, product, expected) in [
+            ("Amazon EC2\n", "m7g.large\n", Some("kvm")),
+            ("Amazon EC2\n", "m7g.metal\n", Some("none")),
+            ("Google\n", "Google Compute Engine\n", Some("kvm")),
+            ("Microsoft Corporation\n", "Virtual Machine\n", Some("hyper-v")),
+            ("Microsoft Corporation\n", "Surface\n", None),
+            ("Ampere(TM)\n", "Mt. Jade\n", None),
+        ] {
+            let files =
+                ["sys_vendor", "product_name"].map(|name| format!("sys/class/dmi/id/{name}"));
+            let files = files.into_iter().zip([vendor, product].map(str::to_owned));
+            let files = SystemFiles::simulated(&files.collect::<Vec<_>>());
+            assert_eq!(
+                virtualisation_by_firmware(&files).as_deref(),
+                expected,
+                "{vendor}{product}"
+            );
+        }
     }
 
     #[test]

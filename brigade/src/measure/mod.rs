@@ -1,6 +1,7 @@
 //! Everything that touches the machine: finding, starting and watching
 //! processes, the lock, signals, and facts about the machine.
 
+mod arm_cores;
 pub mod availability;
 mod complaint;
 pub mod environment;
