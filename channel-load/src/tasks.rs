@@ -163,7 +163,7 @@ pub struct Tally {
     is_mixed_up: bool,
 }
 
-/// The messages of one producer that a consumer has seen, in a cache line of its own.
+/// The messages of one producer that a consumer has seen, within a cache line of any CPU.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Seen {

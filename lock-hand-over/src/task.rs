@@ -1,15 +1,17 @@
 //! A task, and what all tasks share.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::hint::black_box;
 use std::io;
 use std::mem;
-use std::ptr;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use harness::rounds::{Apart, Lateness, Member, Purpose, Round};
 use harness::samples::Samples;
+use harness::system_files::page_size;
 use harness::trace::Stop;
 use harness::work::spend;
 use harness::{Measured, RuntimeKind, clock};
@@ -188,7 +190,7 @@ pub struct Task<L> {
     /// Units after its release.
     outside: u64,
     /// Memory that takes a page fault with the lock held.
-    page: Option<Box<Page>>,
+    page: Option<Page>,
     /// 0, hidden from the compiler.
     none: u64,
     /// What it shares with the others.
@@ -325,27 +327,65 @@ struct Turns {
     computed: u64,
 }
 
-/// The length of a page, in bytes.
-const PAGE_BYTES: usize = 4096;
+/// A page of memory, of the size that this kernel has, whose next use is a page fault.
+struct Page {
+    bytes: NonNull<AtomicU8>,
+    layout: Layout,
+}
 
-/// A page of memory whose next use is a page fault.
-#[repr(align(4096))]
-struct Page([AtomicU8; PAGE_BYTES]);
+// SAFETY: the memory belongs to no thread, and its bytes are atomic.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
 
 impl Page {
-    fn new() -> Box<Self> {
-        Box::new(Self([const { AtomicU8::new(0) }; PAGE_BYTES]))
+    fn new() -> Self {
+        let length = page_size() as usize;
+        let layout = Layout::from_size_align(length, length).expect("a page is a power of two");
+        // SAFETY: a page has bytes.
+        let bytes = unsafe { alloc_zeroed(layout) };
+        let bytes = NonNull::new(bytes.cast()).unwrap_or_else(|| handle_alloc_error(layout));
+        Self { bytes, layout }
+    }
+
+    fn first(&self) -> &AtomicU8 {
+        // SAFETY: the memory lives as long as `self`, and zeros are an atomic number.
+        unsafe { self.bytes.as_ref() }
     }
 
     /// Writes to it: a page fault after [`Self::discard`].
     fn touch(&self) {
-        self.0[0].store(1, Relaxed);
+        self.first().store(1, Relaxed);
     }
 
     /// Returns its memory to the kernel.
     fn discard(&self) {
-        let page = ptr::from_ref(self).cast_mut().cast();
+        let page = self.bytes.as_ptr().cast();
         // SAFETY: the page is ours alone, and its bytes are atomic: they become 0.
-        unsafe { libc::madvise(page, PAGE_BYTES, libc::MADV_DONTNEED) };
+        let result = unsafe { libc::madvise(page, self.layout.size(), libc::MADV_DONTNEED) };
+        debug_assert_eq!(result, 0, "it is a whole page");
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and nothing uses it any more.
+        unsafe { dealloc(self.bytes.as_ptr().cast(), self.layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_discarded_page_is_empty_and_can_be_used_again() {
+        let page = Page::new();
+        for _ in 0..2 {
+            assert_eq!(page.first().load(Relaxed), 0);
+            page.touch();
+            assert_eq!(page.first().load(Relaxed), 1);
+            page.discard();
+        }
     }
 }

@@ -100,9 +100,9 @@ impl<C: Send + 'static, O: FnMut() -> io::Result<C>> Population for Threads<O> {
     }
 }
 
-/// The alternate signal stack of a thread of the standard library, in bytes: 8 KiB, or a page more
-/// on processors with large registers.
-const SIGNAL_STACK_BYTES: usize = 12 << 10;
+/// The alternate signal stack of a thread of the standard library, in bytes: 8 KiB (16 on AArch64),
+/// or a page more on processors with large registers.
+const SIGNAL_STACK_BYTES: usize = libc::SIGSTKSZ + (4 << 10);
 
 /// Maps what a thread maps, a stack and an alternate signal stack above a guard page each, and
 /// unmaps it: if the latter is refused inside a new thread, the standard library aborts the

@@ -60,8 +60,10 @@ pub trait Wait: Send {
     ) -> impl Future<Output = io::Result<Option<Ran>>> + Send;
 }
 
-/// The calls to one sleeper.
-#[repr(align(64))]
+/// The calls to one sleeper. The waker's count is its release of a time, and the sleeper's count its
+/// release of the time's place; each reads its own count `Relaxed`, since nobody else writes it, and the
+/// times, which the counts order. Two sleepers share no cache line, which has up to 128 bytes.
+#[repr(align(128))]
 pub struct Calls<B> {
     bell: B,
     /// Calls made; wraps.

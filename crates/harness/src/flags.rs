@@ -33,8 +33,9 @@ pub struct ChannelFlag {
     pub channel: Channel,
 }
 
-/// The sizes of stacks, in bytes: from the smallest that glibc accepts (`PTHREAD_STACK_MIN`).
-pub const STACK_SIZES: RangeInclusive<u64> = 16 << 10..=1 << 40;
+/// The sizes of stacks, in bytes: from the smallest that glibc accepts, 16 KiB on x86-64 and 128 KiB
+/// on AArch64.
+pub const STACK_SIZES: RangeInclusive<u64> = libc::PTHREAD_STACK_MIN as u64..=1 << 40;
 
 /// `--stack-size`, for tasks with stacks.
 #[derive(Clone, Copy, Debug, clap::Args)]

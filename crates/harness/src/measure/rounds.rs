@@ -457,7 +457,7 @@ impl<T> Drop for Member<T> {
     }
 }
 
-/// A value with two cache lines of its own, since some CPUs fetch them in pairs.
+/// A value that shares no cache line: some CPUs have lines of 128 bytes, or fetch two of 64 at once.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub struct Apart<T>(pub T);

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Refusal;
 use crate::machine::control_groups::is_first_namespace;
 use crate::machine::cpus;
-use crate::machine::system_files::SystemFiles;
+use crate::machine::system_files::{SystemFiles, page_size};
 use crate::measure::clock;
 use crate::measure::counters::Counters;
 
@@ -39,9 +39,9 @@ const HOPS_PER_BATCH: u64 = 1000;
 const BATCHES: u64 = 8;
 /// Time between batches for tasks to block after the token has passed.
 const SETTLING: Duration = Duration::from_millis(1);
-/// Pages of a ring buffer, as a power of two: 4 MiB, or what an ordinary user may lock per CPU
-/// (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
-const PAGES: [u8; 4] = [10, 7, 5, 3];
+/// Sizes of a ring buffer, in bytes: 4 MiB, or what an ordinary user may lock per CPU with a page
+/// more (`kernel.perf_event_mlock_kb`, 516 KiB) or less.
+const RING_BYTES: [u64; 4] = [4 << 20, 512 << 10, 128 << 10, 32 << 10];
 
 /// What one process traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -372,9 +372,14 @@ fn open_ring(cpu: usize, of_all: bool) -> io::Result<Ring> {
     } else {
         Counter::new(Software::Dummy, (Proc::CURRENT, cpu), options)?
     };
-    let samplers = PAGES.map(|pages| counter.sampler(pages));
+    let samplers = RING_BYTES.map(|bytes| counter.sampler(exponent_of_pages(bytes, page_size())));
     let sampler = samplers.into_iter().reduce(|found, next| found.or(next)).expect("sizes")?;
     Ok((counter, sampler))
+}
+
+/// The pages of a ring buffer, as a power of two; at least one page.
+fn exponent_of_pages(bytes: u64, page_bytes: u64) -> u8 {
+    (bytes / page_bytes).max(1).ilog2() as u8
 }
 
 /// How far the clock of this time namespace is ahead of the kernel's, which is in the records.
@@ -443,6 +448,15 @@ mod tests {
         assert_eq!(tasks, [None, Some(0), Some(2), None], "task 1 is somewhere else");
         assert_eq!((stops[0].at_ns, stops[3].at_ns, stops[0].tid), (1, 2, tid()));
         assert!(tracer.drain_stops(1, 2).is_empty());
+    }
+
+    #[test]
+    fn a_ring_has_the_same_bytes_with_pages_of_any_size() {
+        let exponents =
+            |page_kib: u64| RING_BYTES.map(|bytes| exponent_of_pages(bytes, page_kib << 10));
+        assert_eq!(exponents(4), [10, 7, 5, 3]);
+        assert_eq!(exponents(16), [8, 5, 3, 1]);
+        assert_eq!(exponents(64), [6, 3, 1, 0]);
     }
 
     #[test]
