@@ -26,6 +26,11 @@ const BLOCK: u64 = 16_384;
 pub const CREDIT: u64 = 1024;
 
 /// What the tasks share.
+///
+/// The count is `Relaxed`: it only decides who ends an iteration, and that one takes a mutex, in which it
+/// reads the clock. Both counts are reset before a round is announced, which orders that. Producers leave
+/// with `AcqRel`: otherwise the last one's end marks could overtake another producer's last messages in
+/// a channel that keeps no order between producers, and consumers would miss these.
 #[derive(Debug)]
 pub struct Shared {
     /// The program's flags.

@@ -267,6 +267,10 @@ impl<const KIND: i32> Blocking for PthreadRw<KIND> {
 }
 
 /// A test-and-test-and-set lock.
+///
+/// `Acquire` of the swap that takes it and `Release` of the store: without either, what a holder did
+/// could be seen only after the next one has begun, and counts would be lost. The load in between only
+/// waits, so it is `Relaxed`; the swap that follows orders.
 #[derive(Debug, Default)]
 pub struct Spin(AtomicBool);
 
@@ -285,6 +289,10 @@ impl Blocking for Spin {
 
 /// The second mutex of Drepper's "Futexes Are Tricky": 0 is free, 1 is taken, and 2 is taken
 /// while others may wait.
+///
+/// What takes it is `Acquire`, what releases it `Release`, as in [`Spin`]. A failed exchange is
+/// `Relaxed`, since it takes nothing. No waiter sleeps through a release: the kernel compares the word
+/// under its own lock, which the wake-up takes, too.
 #[derive(Debug, Default)]
 pub struct Futex(AtomicU32);
 

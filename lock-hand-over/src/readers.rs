@@ -104,7 +104,9 @@ impl<L: Lock> Task<L> {
         Ok(Tally { acquired, late: None, mixed: Some(Mixed { counts, waits }) })
     }
 
-    /// Changes one word before the work and the other one after it.
+    /// Changes one word before the work and the other one after it: `Release`, so that who sees the second
+    /// change sees the first one. Otherwise a reader could count as torn because the processor had
+    /// swapped two stores of one writer, which is not what a lock that lets it in did wrong.
     #[inline]
     fn write(&self, turns: &mut Turns) {
         let words = self.shared.words();
@@ -115,8 +117,9 @@ impl<L: Lock> Task<L> {
     }
 
     /// Reads both words, in the opposite order: they differ if a writer was inside at any time
-    /// in between. In a warm-up it also notes whether another reader is inside; later it writes
-    /// nothing that is shared.
+    /// in between. `Acquire`, so that the second is not read before the first. In a warm-up it also
+    /// notes whether another reader is inside; later it writes nothing that is shared. That count is
+    /// `Relaxed`: a sum of additions and subtractions never depends on their order with other words.
     #[inline]
     fn read(&self, turns: &mut Turns, is_warmup: bool) {
         let words = self.shared.words();

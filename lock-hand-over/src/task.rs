@@ -32,6 +32,11 @@ pub const BEGUN: usize = 1;
 
 /// What the tasks share. The lock and what it protects are neighbours, as in a `Mutex<u64>`; fields
 /// that only the measurement needs lie elsewhere.
+///
+/// All accesses are `Relaxed`, so that they add no order to the measured lock's. What it protects, and
+/// when the iteration began, is ordered by the lock: one that does not order loses counts, and that
+/// fails the run. The count of lots is only counted; who completes an iteration then takes a mutex.
+/// Between rounds the announcement of a round and the results of its tasks order everything.
 #[repr(C)]
 pub struct Shared<L> {
     protected: Apart<(L, [AtomicU64; 2])>,
@@ -353,7 +358,7 @@ impl Page {
         unsafe { self.bytes.as_ref() }
     }
 
-    /// Writes to it: a page fault after [`Self::discard`].
+    /// Writes to it: a page fault after [`Self::discard`]. `Relaxed`, since no other task has this page.
     fn touch(&self) {
         self.first().store(1, Relaxed);
     }

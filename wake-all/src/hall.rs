@@ -39,6 +39,12 @@ struct Place {
 }
 
 /// What the tasks, the waker and the thread that watches them share.
+///
+/// The waker writes before an event, and a task reads after it: the signal orders that, whatever it is.
+/// A task writes to its place before it arrives, and the waker reads when all have arrived: `missing`
+/// orders that, with `AcqRel` and `Acquire`, and otherwise a task would count as not woken. All else is
+/// `Relaxed`. The thread that watches is not ordered with the tasks; it speaks up after seconds without any
+/// change, when every write has long arrived.
 #[derive(Debug)]
 pub struct Hall {
     /// Whether the tasks are threads.
@@ -118,7 +124,9 @@ impl Hall {
         place.woken.store(place.woken.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Counts an event that begins, the last one if it ends the run.
+    /// Counts an event that begins, the last one if it ends the run. A task that stays awake sees only
+    /// the count, so that comes last and with `Release`; otherwise such a task could arrive before
+    /// `missing` is reset, and the waker would wait for ever.
     pub fn begin(&self, is_last: bool) {
         self.is_over.store(is_last, Relaxed);
         self.missing.0.store(self.places.len(), Relaxed);

@@ -70,7 +70,9 @@ const LEAST_TURNS: f64 = 0.9;
 /// contains the count.
 const LEAST_SWITCHES: f64 = 0.5;
 
-/// The cycles of a lap, shared by several threads.
+/// The cycles of a lap, shared by several threads. Nothing but numbers is shared, and each addition and
+/// swap counts exactly, so `Relaxed` is enough. The driver may miss the latest few turns, which is far
+/// less than it tolerates.
 #[derive(Debug, Default)]
 struct Turns {
     /// Cycles of this lap that have not begun.

@@ -299,6 +299,7 @@ impl Session {
             let value = self.inherited.get(&format!("limits.{name}.soft"))?;
             if value == "unlimited" { None } else { Some(value) }
         };
+        // The flag comes alone. A handler that has not yet run when the run ends reports nothing.
         if !self.out_of_time.load(Relaxed) {
             return None;
         }

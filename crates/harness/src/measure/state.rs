@@ -19,7 +19,8 @@ use crate::tasks::station::{LOAD, LoadFlags};
 /// The most phases of a lap.
 pub(crate) const MOST_PHASES: usize = 4;
 
-/// When each phase of a lap ended; 0 if it has not.
+/// When each phase of a lap ended; 0 if it has not. `Relaxed` is enough, since only the driver writes and
+/// reads them; a runtime that moves it to another thread orders what it did before.
 pub(crate) type Marks = [AtomicU64; MOST_PHASES];
 
 /// The state of a bench, written by the driver's laps. Between the two
@@ -156,6 +157,7 @@ impl Shared {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `Relaxed`, as everywhere with this flag: it comes alone. Seen a lap later, the run ends a lap later.
     #[inline]
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Relaxed)

@@ -148,6 +148,10 @@ pub(crate) fn pass() {
 }
 
 /// Which thread had the token, on which CPU, and when.
+///
+/// `Relaxed` is enough: the token orders the notes. A task notes before it sends, the driver reads after
+/// it has received, and every channel orders what was done before a send. Otherwise the driver could
+/// read a note of an earlier lap.
 #[derive(Debug, Default)]
 struct Note {
     /// The thread's number; 0 if it has not noted itself.
@@ -161,6 +165,7 @@ struct Note {
 #[derive(Debug)]
 pub struct Tracer {
     notes: Box<[Note]>,
+    // Only the driver counts, and it is read when the driver has ended: atomic because it is shared.
     hops: AtomicU64,
     crossings: AtomicU64,
 }
