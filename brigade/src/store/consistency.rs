@@ -64,6 +64,7 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
         let woken = principal.count.saturating_mul(principal.operations);
         ensure!(awake <= woken, "reports that {awake} of {woken} woken threads did not sleep");
     }
+    ensure!(record.clock_step_ns != Some(0), "reports a clock that shows times of 0 ns");
     if let Some(kept) = record.schedule {
         let missed = kept.missed.max(kept.called_late.unwrap_or(0));
         ensure!(missed <= iterations, "missed {missed} of {iterations} iterations");

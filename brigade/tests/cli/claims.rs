@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use contract::repository;
 use serde_json::Value;
 
-use crate::bench::Ended;
+use crate::bench::{self, Ended};
 
 const README: &str = "README.md";
 const OBSERVATIONS: &str = "docs/OBSERVATIONS.md";
@@ -510,4 +510,20 @@ fn threads_need_no_more_memory_than_predicted() {
     // A Xeon 6, whose kernel has larger objects, took 35.5 KiB.
     let most = measured.iter().copied().fold(35.5 * 1024.0, f64::max);
     assert!(!measured.is_empty() && predicted >= most, "{predicted} of {measured:?}");
+}
+
+/// On many Arm machines the clock advances in steps of up to 52 ns. The recorded ones are not among
+/// them, and their laps are as long.
+#[test]
+fn a_lap_lasts_many_steps_of_a_slow_clock() {
+    const STEP_NS: u64 = 52;
+    for folder in repository::recorded_runs() {
+        for invocation in bench::records_in(&folder) {
+            let measurements = invocation["record"]["measurements"].as_array();
+            for lap in measurements.into_iter().flatten().filter(|of| of["name"] == "iteration") {
+                let case = &invocation["case"];
+                assert!(lap["p50_ns"].as_u64() >= Some(50 * STEP_NS), "{case}: {}", lap["p50_ns"]);
+            }
+        }
+    }
 }

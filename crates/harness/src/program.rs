@@ -32,6 +32,7 @@ use crate::machine::network;
 use crate::machine::placement::{Placement, Policy};
 use crate::machine::system_files;
 use crate::measure::bench::Bench;
+use crate::measure::clock;
 use crate::measure::histogram;
 use crate::measure::samples::Samples;
 use crate::measure::spinners::Spinners;
@@ -422,6 +423,7 @@ impl Session {
             readers_together: findings.readers_together,
             rebuilds_per_operation: findings.rebuilds,
             awake: findings.awake,
+            clock_step_ns: clock::step_ns(),
         }
         .anonymous())
     }

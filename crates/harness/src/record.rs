@@ -16,7 +16,7 @@ use crate::tasks::task_kind::TaskKind;
 
 /// Version of the record's schema, `major.minor`. The minor number rises when
 /// a field is added, the major one when an old reader would misunderstand.
-pub const SCHEMA_VERSION: &str = "1.6";
+pub const SCHEMA_VERSION: &str = "1.7";
 
 /// The measurements of one invocation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -94,6 +94,10 @@ pub struct Record {
     /// switches.
     #[serde(default)]
     pub awake: Option<u64>,
+    /// The shortest time that the clock of the measurements shows, in nanoseconds: a tick of its
+    /// counter, or what a reading takes; `null` for guests and in records before version 1.7.
+    #[serde(default)]
+    pub clock_step_ns: Option<u64>,
 }
 
 /// A channel that producers and consumers share.

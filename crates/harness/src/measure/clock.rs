@@ -19,6 +19,21 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// How many readings of the clock show its step.
+const READINGS: usize = 1000;
+
+/// The shortest time that the clock shows, in nanoseconds: the smallest difference between two
+/// readings. It is a tick of the counter behind the clock, 18 to 52 ns on many Arm machines, or what
+/// a reading takes, if that is longer. `None` if the clock stood still.
+pub fn step_ns() -> Option<u64> {
+    let mut before = now();
+    let differences = (0..READINGS).map(|_| {
+        let after = now();
+        after - std::mem::replace(&mut before, after)
+    });
+    differences.filter(|difference| *difference > 0).min()
+}
+
 /// Blocks the calling thread until this time, or until a signal is caught.
 ///
 /// # Errors
@@ -38,4 +53,21 @@ pub fn sleep_until(time_ns: u64) -> io::Result<()> {
 /// at once. Where the kernel refuses, the inherited facts say so.
 pub fn be_punctual() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_advances_by_its_step_or_more() {
+        let step_ns = step_ns().expect("it advances");
+        let before = now();
+        let mut after = now();
+        while after == before {
+            after = now();
+        }
+        // A later reading may be faster than those of the step, but not by an order of magnitude.
+        assert!(step_ns > 0 && after - before >= step_ns / 10, "{step_ns} {before} {after}");
+    }
 }

@@ -17,6 +17,7 @@ pub fn summary(record: &Record) -> String {
         return text + "nothing was measured\n";
     };
     text += &distribution(principal);
+    text += &record.clock_step_ns.map_or(String::new(), |step| clock_line(step, principal));
     for other in others {
         let is_cpu_time = record.serving.is_some() || other.name == "cpu";
         text += &if is_cpu_time && other.count == 1 {
@@ -68,6 +69,20 @@ pub fn summary(record: &Record) -> String {
         text += &format!("rebuilds of the heap per {operation}: {rebuilds:.6}\n");
     }
     text
+}
+
+/// The fewest steps of the clock in a sample whose time is more than roughly known.
+const FEWEST_STEPS: f64 = 20.0;
+
+/// That samples are short for the clock; empty if they are not.
+fn clock_line(step_ns: u64, principal: &Measurement) -> String {
+    let steps = principal.mean_ns / step_ns as f64;
+    if steps >= FEWEST_STEPS {
+        return String::new();
+    }
+    format!(
+        "too short for the clock, which shows times from {step_ns} ns on: {steps:.1} of its steps\n"
+    )
 }
 
 /// What fits into a channel, and what was in it.
