@@ -71,7 +71,10 @@ def rounded(value):
 
 def add(machines, folder):
     plan = json.loads((folder / "run.json").read_text())
-    about = facts(json.loads((folder / "environment.json").read_text()))
+    environment = json.loads((folder / "environment.json").read_text())
+    if real := environment.get("processor.emulated_on"):
+        sys.exit(f"{folder}: emulated on {real}: its figures are no machine's")
+    about = facts(environment)
     of = next((of for of in machines if about.items() <= of.items()), None)
     if of is None:
         machines.append(of := {**about, "began": [], "cases": {}})

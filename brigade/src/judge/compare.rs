@@ -168,8 +168,9 @@ impl Side {
     fn is_usable(&self, design: Design) -> bool {
         self.states.iter().all(|state| match design {
             Design::TwoRuns => state.is_comparable,
-            // What disturbs both sides of a round cancels, unless their CPUs differ.
-            Design::SideBySide => state.is_fit || !self.other_cpus,
+            // What disturbs both sides of a round cancels, unless their CPUs differ; an emulator
+            // makes some things slower than others.
+            Design::SideBySide => state.is_fit || !self.other_cpus && !state.is_emulated(),
             Design::Groups => true,
         })
     }

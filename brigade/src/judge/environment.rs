@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::LazyLock;
 
 use harness::cpus::CpuList;
-use harness::inherited::Facts;
+use harness::inherited::{EMULATED_ON, Facts};
 use harness::record::Record;
 use serde::Serialize;
 
@@ -19,8 +19,13 @@ const LONGEST_LABEL: usize = 48;
 const NOISE: [&str; 4] = ["cpu", "processor", "core", "cores"];
 
 /// How facts begin that identify the kind of CPU.
-const OF_CPUS: [&str; 4] =
-    ["processor.architecture", "processor.cache.", "processor.family", "processor.model"];
+const OF_CPUS: [&str; 5] = [
+    "processor.architecture",
+    "processor.cache.",
+    EMULATED_ON,
+    "processor.family",
+    "processor.model",
+];
 
 /// How facts begin about the boot and the programs, and about which CPUs share what, which older runs
 /// have.
@@ -42,6 +47,9 @@ pub struct Machine {
     pub allowed_cpus: Option<u64>,
     /// The hypervisor, such as `kvm`; `none` on bare metal, `null` if unknown.
     pub virtualisation: Option<String>,
+    /// The architecture of the machine on which an emulator ran the programs; `null` if none did.
+    #[serde(default)]
+    pub emulated_on: Option<String>,
 }
 
 /// Further conditions of a run's figures; `null` if unknown.
@@ -67,7 +75,7 @@ pub struct Conditions {
 impl Environment {
     /// A name for this kind of machine, such as `amd-epyc-25-17-2cpu`: the CPU's model,
     /// its family and number or else the size of a second-level cache, and the number of
-    /// online CPUs, of `[a-z0-9-]`, at most 48 characters.
+    /// online CPUs, of `[a-z0-9-]`, at most 48 characters. It begins with `emulated` if it is emulated.
     pub fn label(&self) -> String {
         let number = |name| self.number(name).filter(|number| *number < 10_000);
         let numbers = number("processor.family").zip(number("processor.model_number"));
@@ -81,7 +89,8 @@ impl Environment {
         let count = online.map_or_else(|| "cpu".to_owned(), |count| format!("{count}cpu"));
         let end = kind.into_iter().chain([count]).collect::<Vec<_>>().join("-");
         let mut label = String::new();
-        for word in significant_words(self.model()) {
+        let emulated = self.get(EMULATED_ON).map(|_| "emulated".to_owned());
+        for word in emulated.into_iter().chain(significant_words(self.model())) {
             if label.len() + word.len() + end.len() + 1 > LONGEST_LABEL {
                 break;
             }
@@ -101,6 +110,7 @@ impl Environment {
             online_cpus,
             allowed_cpus: allowed.filter(|allowed| online_cpus.is_some_and(|all| *allowed < all)),
             virtualisation: self.fact("processor.virtualisation"),
+            emulated_on: self.fact(EMULATED_ON),
         }
     }
 
@@ -345,6 +355,11 @@ impl Inherited {
         }
     }
 
+    /// Whether a process has this fact.
+    pub fn has(&self, name: &str) -> bool {
+        self.sets.iter().any(|(set, _)| set.contains_key(name))
+    }
+
     /// How many different sets of facts there are.
     pub fn sets(&self) -> usize {
         self.sets.len()
@@ -559,6 +574,17 @@ mod tests {
             let machine = [("processor.model", model), ("processor.online_cpus", "4")];
             assert_eq!(environment(&[&machine[..], facts].concat()).label(), expected);
         }
+    }
+
+    /// Also of one boot: the kernel is the same.
+    #[test]
+    fn an_emulated_machine_is_another_one() {
+        let boot = ("boot", "0af37c11");
+        let real = machine_with(&[boot]);
+        let emulated = machine_with(&[boot, (EMULATED_ON, "x86_64")]);
+        assert!(same_machine(&real, &real) && same_machine(&emulated, &emulated));
+        assert!(!same_machine(&real, &emulated));
+        assert_eq!(emulated.label(), "emulated-amd-epyc-l2-512k-2cpu");
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub enum Word {
     Stopped,
     /// Nobody knows what did.
     Disturbed,
+    /// An emulator ran the programs: its figures are no machine's.
+    Emulated,
 }
 
 /// What took time from the tasks.

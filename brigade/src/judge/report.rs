@@ -25,7 +25,7 @@ use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "4.4";
+pub const SCHEMA_VERSION: &str = "4.5";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -589,9 +589,16 @@ mod tests {
         busy
     }
 
+    /// The fixed run on a machine that is not what it seems.
+    fn emulated() -> WholeRun {
+        let mut emulated = fixtures::run();
+        emulated.environment.set("processor.emulated_on", Some("x86_64"));
+        emulated
+    }
+
     #[test]
-    fn a_run_that_lost_much_answers_nothing() {
-        for (saved, answers) in [(fixtures::run(), 1), (busy(), 0)] {
+    fn a_run_that_lost_much_or_is_emulated_answers_nothing() {
+        for (saved, answers) in [(fixtures::run(), 1), (busy(), 0), (emulated(), 0)] {
             let report = fixtures::report_with(&saved);
             assert_eq!(report.answers.len(), answers);
             assert_eq!(report.groups.iter().all(|group| group.is_fit), answers > 0);

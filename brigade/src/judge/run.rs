@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use harness::TaskKind;
+use harness::inherited::EMULATED_ON;
 use serde_json::Value;
 
 use super::environment::{Difference, Inherited};
@@ -168,6 +169,11 @@ impl Run {
     pub fn reference_ns(&self) -> Option<f64> {
         let times = self.references.iter().map(|reference| reference.kernel_ns);
         median(&times.filter(|ns| *ns > 0.0 && ns.is_finite()).collect::<Vec<_>>())
+    }
+
+    /// Whether an emulator ran the runner or a program.
+    pub fn is_emulated(&self) -> bool {
+        self.environment.get(EMULATED_ON).is_some() || self.inherited.has(EMULATED_ON)
     }
 
     /// What identifies the CPUs of each process that measured, by its case and round.

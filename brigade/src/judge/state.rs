@@ -76,13 +76,22 @@ impl Pace {
 impl State {
     /// The state of a run with so many whole rounds.
     pub fn of_run(run: &Run, rounds: u32) -> Self {
-        Self::new(run.lost_time(), speed_change(run.references()), rounds)
+        Self::new(run.lost_time(), speed_change(run.references()), rounds).under_emulator_of(run)
     }
 
     /// The state of one side of a comparison whose sides use different CPUs. What was lost is taken
     /// as that of a single CPU: it may all have been lost on the one that matters.
     pub fn on_its_cpus(run: &Run, rounds: u32) -> Self {
-        Self::new(run.lost_time_of_one_cpu(), None, rounds)
+        Self::new(run.lost_time_of_one_cpu(), None, rounds).under_emulator_of(run)
+    }
+
+    /// The state if the run was emulated: whatever disturbed it, it answers nothing.
+    fn under_emulator_of(self, run: &Run) -> Self {
+        if run.is_emulated() {
+            Self { word: Word::Emulated, is_fit: false, is_comparable: false, ..self }
+        } else {
+            self
+        }
     }
 
     fn new(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
@@ -129,6 +138,11 @@ impl State {
     /// Whether the machine was as fast as in earlier quiet runs, as far as there are any.
     pub fn has_usual_pace(&self) -> bool {
         self.pace.is_none_or(Pace::is_usual)
+    }
+
+    /// Whether an emulator ran the programs.
+    pub fn is_emulated(&self) -> bool {
+        self.word == Word::Emulated
     }
 
     /// Whether the machine changed its speed.

@@ -7,7 +7,8 @@ use harness::anonymous;
 use harness::control_groups::{self, ControlGroup};
 use harness::cpu_kinds;
 use harness::cpus;
-use harness::inherited::{inherited_by_children, joined};
+use harness::emulation;
+use harness::inherited::{EMULATED_ON, inherited_by_children, joined};
 use harness::system_files::{SystemFiles, field, kib_field, recordable};
 
 use crate::manifest::Manifest;
@@ -126,6 +127,7 @@ impl Environment {
         self.set("processor.kinds", cpu_kinds::text(&cpu_kinds::kinds(files)));
         self.set("processor.architecture", Some(std::env::consts::ARCH));
         self.set("processor.virtualisation", virtualisation(files));
+        self.set(EMULATED_ON, emulation::emulated_on(files));
         for name in files.names(&format!("{CPUS}/vulnerabilities")) {
             let state = files.line(&format!("{CPUS}/vulnerabilities/{name}"));
             self.set(format!("processor.mitigations.{name}"), state);

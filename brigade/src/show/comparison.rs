@@ -279,11 +279,15 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
         NoVerdict::Disturbed => {
             let disturbed = disturbed_sides(comparison);
             let runs = if disturbed.len() == 1 { "that run" } else { "both" };
+            let mut states = comparison.sides.iter().flat_map(|side| &side.states);
+            let is_emulated = states.any(State::is_emulated);
+            let machine = if is_emulated { "real" } else { "quiet" };
             let repeat = match comparison.design {
+                Design::SideBySide if is_emulated => "Repeat it on a real machine.",
                 Design::SideBySide => {
                     "The sides use different CPUs. Repeat it when these are idle."
                 }
-                _ => &format!("Repeat {runs} on a quiet machine{}", or_directly()),
+                _ => &format!("Repeat {runs} on a {machine} machine{}", or_directly()),
             };
             format!("NO VERDICT: {}. {repeat}", disturbed.join("; "))
         }

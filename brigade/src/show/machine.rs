@@ -53,6 +53,9 @@ fn cpus(machine: &Machine) -> Option<String> {
 }
 
 fn host(machine: &Machine) -> Option<String> {
+    if let Some(real) = &machine.emulated_on {
+        return Some(format!("emulated on {real}"));
+    }
     match machine.virtualisation.as_deref()? {
         "none" => Some("bare metal".to_owned()),
         "kvm" => Some("KVM virtual machine".to_owned()),
@@ -146,6 +149,8 @@ mod tests {
         let expected =
             "Measured on: AMD EPYC 23/49, 1 of 2 CPUs, KVM virtual machine, idle haltpoll.";
         assert_eq!(conditions(&polling.machine(), &polling.conditions()), expected);
+        let emulated = machine_with(&[("processor.emulated_on", "x86_64")]);
+        assert_eq!(shown(&emulated), "AMD EPYC, 2 CPUs, emulated on x86_64");
         assert_eq!(shown(&Environment::default()), "");
     }
 

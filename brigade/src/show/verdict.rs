@@ -96,6 +96,7 @@ fn word(word: Word) -> &'static str {
         Word::Throttled => "THROTTLED",
         Word::Stopped => "STOPPED",
         Word::Disturbed => "DISTURBED",
+        Word::Emulated => "EMULATED",
     }
 }
 
@@ -122,12 +123,16 @@ fn when(word: Word) -> &'static str {
         Word::Stolen => "when the hypervisor has less to do",
         Word::Throttled => "with a larger quota",
         Word::Stopped => "without stopping it",
+        Word::Emulated => "on a real machine",
         _ => "later",
     }
 }
 
 /// What disturbed a run, such as `other programs took 40 % of the CPUs`.
 pub fn what_disturbed(state: &State) -> String {
+    if state.is_emulated() {
+        return "an emulator ran the programs, so the times are its own".to_owned();
+    }
     let seen = state.causes.iter().filter(|cause| !cause.is_bound).enumerate();
     // A machine that changed its speed needs no other cause.
     let is_named = |(index, cause): &(usize, &Cause)| {

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
@@ -510,6 +511,48 @@ fn kinds_of_cpus_are_recorded_and_named() {
     assert!(facts["processor.kinds"].is_string(), "{facts}");
     let inherited = report_of(&bench)["run"]["inherited"].take();
     assert_eq!(inherited[0]["unusual"]["name"], "processor.kinds", "{inherited}");
+}
+
+/// The kernel is of another architecture than the binary, as under qemu-user.
+#[test]
+fn an_emulated_run_is_named_and_answers_nothing() {
+    let bench = Bench::printing(RECORD);
+    let arch = bench.path("arch");
+    fs::write(&arch, "other\n").unwrap();
+    let script = format!(
+        "exec unshare -rm sh -c 'mount --bind {} /proc/sys/kernel/arch && exec \"$@\"' sh \"$@\"",
+        arch.display()
+    );
+    if !Path::new("/proc/sys/kernel/arch").exists() {
+        return contract::skip("emulators", "this kernel does not name its architecture");
+    }
+    if !can(&script) {
+        return;
+    }
+    let ended = run_under(&script, SHORT);
+    let found = record(&ended);
+    assert_eq!(found.inherited["processor.emulated_on"], "other", "{ended:?}");
+    for words in [&["sh", "-c", &script, "sh"][..], &["env"]] {
+        let ended = Ended::from(bench.brigade_under(words, &["run", "--rounds", "3"]));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let is_emulated = ended.stdout.contains("EMULATED: ");
+        assert_eq!(is_emulated, words[0] == "sh", "{ended:?}");
+    }
+    let folders = bench.result_folders();
+    let labelled = |folder: &&PathBuf| folder.to_str().unwrap().contains("emulated-");
+    let emulated = folders.iter().find(labelled).unwrap().to_str().unwrap();
+    let real = folders.iter().find(|folder| !labelled(folder)).unwrap().to_str().unwrap();
+    let shown = bench.ends(&["report", emulated]);
+    assert!(shown.stdout.contains("emulated on other"), "{shown:?}");
+    for pair in [[emulated, real], [real, emulated], [emulated, emulated]] {
+        let compared = bench.ends(&[&["compare"][..], &pair].concat());
+        let text = compared.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.starts_with("NO VERDICT: "), "{compared:?}");
+        assert!(text.contains(" was EMULATED: ") && text.contains("a real machine"), "{text}");
+    }
+    let sides = ["compare", "--args", "", "--args", "", "--rounds", "6"];
+    let ended = Ended::from(bench.brigade_under(&["sh", "-c", &script, "sh"], &sides));
+    assert!(ended.stdout.starts_with("NO VERDICT: "), "{ended:?}");
 }
 
 #[test]

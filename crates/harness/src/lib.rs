@@ -22,8 +22,8 @@ mod words;
 pub use flags::{ChannelFlag, StackFlag};
 pub use line::Line;
 pub use machine::{
-    control_groups, cpu_kinds, cpus, inherited, limits, memory, network, placement, process_stat,
-    system_files, system_load,
+    control_groups, cpu_kinds, cpus, emulation, inherited, limits, memory, network, placement,
+    process_stat, system_files, system_load,
 };
 pub use measure::bench::Bench;
 pub use measure::samples::Measured;

@@ -26,6 +26,7 @@ use signal_hook::low_level;
 
 use crate::failure::{self, UsageError};
 use crate::flags::{self, Flags};
+use crate::machine::emulation;
 use crate::machine::inherited::{self, Facts};
 use crate::machine::limits;
 use crate::machine::network;
@@ -139,6 +140,7 @@ fn perform(
     declare: &dyn Fn(&Launch<'_>) -> anyhow::Result<Spec>,
     body: &dyn Fn(&Bench) -> anyhow::Result<()>,
 ) -> ExitCode {
+    emulation::note_threads();
     if let Err(error) = system_files::require_stack() {
         return fail(program, &error);
     }

@@ -15,7 +15,11 @@ use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
 
 use crate::machine::control_groups::{self, ControlGroup};
 use crate::machine::cpus::{self, CpuList, Mask};
+use crate::machine::emulation;
 use crate::machine::system_files::{SystemFiles, field, recordable};
+
+/// The fact that names the machine's architecture if the program is [emulated](emulation).
+pub const EMULATED_ON: &str = "processor.emulated_on";
 
 /// Facts by name, such as `scheduling.nice`; units are in the names.
 pub type Facts = BTreeMap<String, String>;
@@ -162,6 +166,7 @@ pub fn facts(child: Option<u32>) -> Facts {
     // SAFETY: this argument asks and changes nothing.
     let personality = Errno::result(unsafe { libc::personality(0xffff_ffff) });
     set("process.personality", personality.ok().map(|flags| format!("{flags:x}")));
+    set(EMULATED_ON, emulation::emulated_on(&files));
     set("process.oom_score_adj", files.line("proc/self/oom_score_adj"));
     let status = files.text("proc/thread-self/status").unwrap_or_default();
     for (name, key) in [

@@ -3,6 +3,7 @@
 pub mod control_groups;
 pub mod cpu_kinds;
 pub mod cpus;
+pub mod emulation;
 pub mod inherited;
 pub mod limits;
 pub mod memory;

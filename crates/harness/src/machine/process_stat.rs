@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{io, process, thread};
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
+use crate::machine::emulation;
 use crate::machine::system_files::SystemFiles;
 
 /// Waits for a child to end, whatever signal it sends then. A caught signal does not end the wait.
@@ -124,12 +125,13 @@ impl ProcessStat {
 }
 
 /// Forks a task of this process: since that has a single thread, the child can do anything it can.
-/// The child runs `body`, ends, and dies with its parent.
+/// The child runs `body`, ends, and dies with its parent. Threads of an emulator do not count: they
+/// run no code of the program, and each emulator forks as its threads need it.
 ///
 /// # Errors
 /// If this process has several threads, or the kernel refuses.
 pub fn spawn(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
-    if fs::read_dir("/proc/self/task")?.count() != 1 {
+    if emulation::threads_of(&SystemFiles::live(), process::id()).len() != 1 {
         return Err(io::Error::other("a process with several threads cannot be forked"));
     }
     let parent = getpid();
@@ -184,6 +186,7 @@ pub fn die_in_group_with(parent: Pid, reader: RawFd) -> io::Result<()> {
 fn live(parent: Pid, body: impl FnOnce() -> io::Result<()>) -> ! {
     let lived = catch_unwind(AssertUnwindSafe(|| {
         die_with(parent)?;
+        emulation::note_threads();
         body()
     }));
     let code = match lived {

@@ -9,7 +9,7 @@ use nix::unistd::SysconfVar;
 use crate::machine::inherited::Scheduling;
 use crate::machine::process_stat::ProcessStat;
 use crate::machine::system_files::{SystemFiles, system_constant};
-use crate::machine::{control_groups, cpus};
+use crate::machine::{control_groups, cpus, emulation};
 use crate::measure::clock;
 use crate::measure::counters::{Counters, run_ns};
 use crate::record::{CpuUse, IdleState, Interference, Waiting};
@@ -289,11 +289,12 @@ pub(crate) struct Threads {
 impl Threads {
     /// Reads what is reported of these processes now; without figures if there are many threads.
     pub(crate) fn read(files: &SystemFiles, processes: &[u32]) -> Self {
-        let folders = processes.iter().map(|process| format!("proc/{process}/task"));
-        let of_process = |folder: String| {
-            files.names(&folder).into_iter().map(move |name| format!("{folder}/{name}"))
+        let of_process = |process: &u32| {
+            let folder = format!("proc/{process}/task");
+            let threads = emulation::threads_of(files, *process).into_iter();
+            threads.map(move |thread| format!("{folder}/{thread}"))
         };
-        let names: Vec<String> = folders.flat_map(of_process).collect();
+        let names: Vec<String> = processes.iter().flat_map(of_process).collect();
         if names.len() > MOST_THREADS {
             return Self::default();
         }
