@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Makes the deb that brigade/Cargo.toml describes and prints its path. Needs cargo-deb, and Go
-# for the guest in Go. Flags are those of `cargo deb`, such as --no-build.
+# for the guest in Go. Flags are those of `cargo deb`, such as --no-build; with `--target
+# aarch64-unknown-linux-gnu` the guest is for arm64, too. .ci/arm cross-builds that deb.
 set -euo pipefail
 
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 dist=$PWD/target/dist home=${CARGO_HOME:-$HOME/.cargo}
 rm -rf -- "$dist" && mkdir -p -- "$dist"
+for_target=()
+[[ " $* " != *' --target aarch64-'* ]] || for_target=(--for arm64)
 ! command -v go >/dev/null ||
-    CGO_ENABLED=0 sh guests/go/build "$dist/goroutine-brigade" -trimpath
+    CGO_ENABLED=0 sh guests/go/build "${for_target[@]}" "$dist/goroutine-brigade" -trimpath
 # The licences of the linked crates.
 cargo tree --locked --package brigade --edges normal --prefix none --format '{p}' | sort -u |
     while read -r crate version _; do
