@@ -1,10 +1,9 @@
 //! One invocation of one case: a fresh process, its outcome, and its record or the reason for a
 //! failure in one line.
 
-use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use std::{slice, thread};
 
 use anyhow::{Context as _, Error, bail, ensure};
@@ -13,11 +12,10 @@ use harness::cpus;
 use harness::flags::name;
 use harness::limits::{Kind, Need, Refusal, admit, in_force};
 use harness::record::Record;
+use harness::reference::kernel_ns;
 use harness::system_files::SystemFiles;
 use harness::terminal;
 use humantime::format_rfc3339_millis;
-use nix::fcntl::OFlag;
-use nix::unistd::{pipe2, read, write};
 
 use crate::exit::Exit;
 use crate::manifest::tables::OutputForm;
@@ -270,12 +268,6 @@ fn on_one_line(error: &Error) -> String {
     terminal::message(&line)
 }
 
-/// How long to do the reference work: a fiftieth of a short invocation.
-const SPAN: Duration = Duration::from_millis(1);
-
-/// Repetitions between two reads of the clock.
-const BATCH: u32 = 16;
-
 /// Reference work before the invocation with this `index`, on each of `cpus` in turn: the same for
 /// all programs, it shows the machine's speed at that moment. `None` if the machine does not allow
 /// the measurement; the run continues.
@@ -285,28 +277,8 @@ pub fn reference(cpus: &[usize], index: usize) -> Option<Reference> {
     }
     let cpu = cpus[index % cpus.len()];
     // On a separate thread, so that the runner's affinity, which children inherit, does not change.
-    let worker = thread::Builder::new().spawn(move || reference_on(cpu)).ok()?;
-    worker.join().ok()?
-}
-
-/// Does the reference work on this CPU.
-fn reference_on(cpu: usize) -> Option<Reference> {
-    cpus::confine(&[cpu]).ok()?;
-    let (reader, writer) = pipe2(OFlag::O_CLOEXEC).ok()?;
-    let mut byte = [0];
-    let started = Instant::now();
-    for count in 1_u32.. {
-        for _ in 0..BATCH {
-            write(writer.as_fd(), &byte).ok()?;
-            read(&reader, &mut byte).ok().filter(|count| *count == 1)?;
-        }
-        let elapsed = started.elapsed();
-        if elapsed >= SPAN {
-            let kernel_ns = elapsed.as_nanos() as f64 / f64::from(count * BATCH);
-            return Some(Reference { cpu, kernel_ns });
-        }
-    }
-    None
+    let worker = thread::Builder::new().spawn(move || kernel_ns(cpu)).ok()?;
+    Some(Reference { cpu, kernel_ns: worker.join().ok()?? })
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub use measure::samples::Measured;
 pub use measure::state::Fact;
 pub use measure::work::{Work, WorkFlag};
 pub use measure::{
-    bench, clock, counters, histogram, laps, rounds, samples, spinners, summary, trace, usage, work,
+    bench, clock, counters, histogram, laps, reference, rounds, samples, spinners, summary, trace,
+    usage, work,
 };
 pub use program::run;
 pub use spec::{Count, Launch, Spec};

@@ -6,6 +6,7 @@ pub mod counters;
 pub mod histogram;
 pub mod laps;
 pub(crate) mod progress;
+pub mod reference;
 pub mod rounds;
 pub mod samples;
 pub mod spinners;
