@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_program_needs_what_its_declaration_says() {
         let spec = Spec {
-            tasks: 12,
+            tasks: 6,
             channels: 1,
             threads: 3,
             processes: 4,
