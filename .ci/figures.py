@@ -87,6 +87,34 @@ CASES = {
     "async_lock_1":
         "lock-hand-over --runtime tokio --lock async-lock --tasks 1 --inside 100 --outside 100",
     "async_lock": f"lock-hand-over --runtime tokio --lock async-lock {LOCK}",
+    # Readers and writers.
+    "mutex_90": "lock-hand-over --tasks 8 --read 90 --inside 100",
+    "rwlock_90": "lock-hand-over --lock std-rw --tasks 8 --read 90 --inside 100",
+    "rwlock_100": "lock-hand-over --lock std-rw --tasks 8 --read 100 --inside 100",
+    "mutex_long_90": "lock-hand-over --tasks 8 --read 90 --inside 10000",
+    "rwlock_long_90": "lock-hand-over --lock std-rw --tasks 8 --read 90 --inside 10000",
+    "rwlock_long_100": "lock-hand-over --lock std-rw --tasks 8 --read 100 --inside 10000",
+    "pthread_rw": "lock-hand-over --lock pthread-rw --tasks 8 --read 99 --inside 10000",
+    "pthread_rw_writer": "lock-hand-over --lock pthread-rw-writer --tasks 8 --read 99 --inside 10000",
+    # Channels.
+    "ch_std": "channel-load --capacity 64",
+    "ch_crossbeam": "channel-load --channel crossbeam --capacity 64",
+    "ch_queue": "channel-load --channel queue --capacity 64",
+    "ch_crossbeam_4": "channel-load --channel crossbeam --producers 4 --capacity 64",
+    "ch_queue_4": "channel-load --channel queue --producers 4 --capacity 64",
+    "cap_queue_1": "channel-load --channel queue --capacity 1",
+    "cap_queue_64": "channel-load --channel queue --capacity 64",
+    # Waking many.
+    **{f"wake_{n}": f"wake-all --tasks {n}" for n in (100, 1000, 10000)},
+    **{f"notify_{n}": f"wake-all --by tokio-notify --runtime tokio --tasks {n}"
+       for n in (100, 1000, 10000)},
+    **{f"close_{n}": f"goroutine-brigade wake-all --tasks {n}" for n in (100, 1000, 10000)},
+    # Timers.
+    **{f"{name}_{n}": f"timer-cost --timer {timer} --pending {n}" for n in (0, 1000, 1000000)
+       for name, timer in (("timeout", "tokio-timeout"), ("async_io", "async-io"),
+                           ("timerfd", "timerfd"))},
+    "sleep_1000": "timer-cost --timer tokio --pending 1000",
+    "sleep_workers": "timer-cost --timer tokio --workers 2 --pending 1000",
     # Next to a task that computes for 50 ms.
     "greedy_thread": f"wake-latency --source timer {GREEDY} 50000 --placement same-cpu",
     "greedy_tokio": f"wake-latency --runtime tokio-current-thread --source timer {GREEDY} 50000",
@@ -122,6 +150,8 @@ PARTS = {
     "interrupts": (["parts", "interrupts"], "number"),
     "crossing": (["parts", "crossing_share"], "share"),
     "cpu": (["cpu_ns"], "nanoseconds"),
+    "kernel": (["parts", "kernel_ns"], "nanoseconds"),
+    "sleeps": (["sleeps"], "per mille"),
     "work": (["work_ns"], "nanoseconds"),
     "server_switches": (["server_switches"], "number"),
     "p99": (["percentiles", "p99"], "nanoseconds"),
@@ -165,6 +195,8 @@ def percent(share):
 
 
 def shown(value, kind):
+    if kind == "per mille":
+        return digits(value * 1000)
     if kind in ("number", "share", "ratio"):
         return {"number": digits, "ratio": factor, "share": percent}[kind](value)
     step, units = {"nanoseconds": (1000, ["ns", "µs", "ms", "s"]),

@@ -107,8 +107,10 @@ fn claim(
 
 /// All claims.
 fn claims() -> Vec<Claim> {
-    let topics =
-        [switches, placement, pipes, creation, processes, memory, locks, fairness, greed, servers];
+    let topics = [
+        switches, placement, pipes, creation, processes, memory, locks, fairness, readers,
+        channels, waking, timers, greed, servers,
+    ];
     topics.into_iter().flat_map(|topic| topic()).collect()
 }
 
@@ -405,6 +407,115 @@ fn fairness() -> Vec<Claim> {
         claim(OBSERVATIONS, "tokio's shares evenly, and is slower", move |run| {
             let is_even = (7.0..9.0).contains(&turns(run, &of_tokio)?);
             Some(is_even && run.ratio(&of_tokio, &of_async)? > 1.2)
+        }),
+    ]
+}
+
+fn readers() -> Vec<Claim> {
+    let lock = |flags: &str, read: u32, inside: u32| {
+        format!("lock-hand-over{flags} --tasks 8 --read {read} --inside {inside}")
+    };
+    let pays = move |run: &Run| {
+        let ratio = |inside| run.ratio(&lock("", 90, inside), &lock(" --lock std-rw", 90, inside));
+        Some(ratio(100)? > 1.1 && ratio(10_000)? > 1.1)
+    };
+    let halve = move |run: &Run| {
+        let ratio = |inside| run.ratio(&lock("", 90, inside), &lock(" --lock std-rw", 100, inside));
+        Some(ratio(100)? > 1.6 && ratio(10_000)? > 1.6)
+    };
+    let policy = move |run: &Run| {
+        let wait =
+            |kind: &str| run.phase(&lock(&format!(" --lock {kind}"), 99, 10_000), "write_turn");
+        Some(wait("pthread-rw")? > 5.0 * wait("pthread-rw-writer")?)
+    };
+    vec![
+        claim(OBSERVATIONS, "When most acquisitions read and another CPU can read meanwhile", pays),
+        claim(OBSERVATIONS, "If all read, two CPUs halve the time, even of short reads", halve),
+        claim(OBSERVATIONS, "glibc's lock prefers readers", policy),
+    ]
+}
+
+fn channels() -> Vec<Claim> {
+    let case = |name: &str| format!("channel-load --channel {name} --capacity 64");
+    let std = "channel-load --capacity 64";
+    let [crossbeam, by_hand] = ["crossbeam", "queue"].map(case);
+    let own = crossbeam.clone();
+    let spins = move |run: &Run| {
+        let sleeps = |case: &str| run.number(case, "/sleeps");
+        Some(run.ratio(std, &own)? > 1.2 && sleeps(std)? > 10.0 * sleeps(&own)?)
+    };
+    let locked = by_hand.clone();
+    let in_kernel = move |run: &Run| {
+        let share = run.number(&locked, "/parts/kernel_ns")? / run.number(&locked, "/cpu_ns")?;
+        Some(run.number(&locked, "/sleeps")? < 0.02 && (0.4..0.8).contains(&share))
+    };
+    let full = by_hand.clone();
+    vec![
+        claim(OBSERVATIONS, "One that spins before it sleeps, while CPUs are free", spins),
+        claim(OBSERVATIONS, "half of its CPU time is futex calls in the kernel", in_kernel),
+        claim(
+            OBSERVATIONS,
+            "Room for one message instead of 64 makes nearly every message a switch",
+            move |run| {
+                let one = "channel-load --channel queue --capacity 1";
+                Some(run.ratio(one, &full)? > 3.0 && run.number(one, "/switches")? > 0.5)
+            },
+        ),
+    ]
+}
+
+fn waking() -> Vec<Claim> {
+    let notify = |tasks: u32| format!("wake-all --by tokio-notify --runtime tokio --tasks {tasks}");
+    vec![
+        claim(
+            OBSERVATIONS,
+            "Threads cost a switch each, tasks only a place in a queue",
+            move |run| {
+                let threads = run.number("wake-all --tasks 1000", "/switches")?;
+                let tasks = run.number(&notify(1000), "/switches")?;
+                let ratio = run.ratio("wake-all --tasks 1000", &notify(1000))?;
+                Some(threads > 0.9 && tasks < 0.05 && ratio > 5.0)
+            },
+        ),
+        claim(
+            OBSERVATIONS,
+            "Each of 10,000 takes longer than each of 1,000",
+            move |run| {
+                let goroutines = |tasks: u32| format!("goroutine-brigade wake-all --tasks {tasks}");
+                let ratios = [
+                    run.ratio(&notify(10_000), &notify(1000))?,
+                    run.ratio(&goroutines(10_000), &goroutines(1000))?,
+                    run.ratio("wake-all --tasks 10000", "wake-all --tasks 1000")?,
+                ];
+                Some(ratios.iter().all(|ratio| *ratio > 1.05))
+            },
+        ),
+    ]
+}
+
+fn timers() -> Vec<Claim> {
+    let timer = |kind: &str, pending: u32| format!("timer-cost --timer {kind} --pending {pending}");
+    vec![
+        claim(
+            OBSERVATIONS,
+            "Whether 1,000 or a million others are pending hardly matters",
+            move |run| {
+                let [few, many] = [1000, 1_000_000].map(|number| timer("tokio-timeout", number));
+                let kernel = run.ratio(&timer("timerfd", 1000), &few)?;
+                Some(run.ratio(&many, &few)? < 1.5 && kernel > 3.0)
+            },
+        ),
+        claim(OBSERVATIONS, "async-io's tree takes longer the more there are", move |run| {
+            Some(run.ratio(&timer("async-io", 1_000_000), &timer("async-io", 1000))? > 1.5)
+        }),
+        claim(OBSERVATIONS, "by a system call, as each does if none is pending", move |run| {
+            let of_tokio = run.ratio(&timer("tokio-timeout", 0), &timer("tokio-timeout", 1000))?;
+            let first = timer("tokio --first", 1000);
+            Some(of_tokio > 2.0 && run.ratio(&first, &timer("tokio", 1000))? > 2.0)
+        }),
+        claim(OBSERVATIONS, "The wheel has one lock", move |run| {
+            let two = "timer-cost --timer tokio --workers 2 --pending 1000";
+            Some(run.ratio(two, &timer("tokio", 1000))? > 1.5)
         }),
     ]
 }

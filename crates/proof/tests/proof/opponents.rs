@@ -158,3 +158,19 @@ fn checking_a_message_costs_little() {
         || compare_runs(|| message_ns("checked"), || message_ns("unchecked"), [0.9, 1.1]);
     shown("a bare loop with checks / without", compared);
 }
+
+/// The same crates and checks without laps, rounds and tallies, eight threads that read and write, and a
+/// hundred that one event wakes.
+#[test]
+#[ignore = "part of the proof"]
+fn timers_wake_ups_and_readers_take_as_long_as_in_a_bare_loop() {
+    let (ours, bare) = (DEFAULT.binary("brigade"), DEFAULT.binary("bare-tasks"));
+    for (words, theirs) in [
+        ("timer-cost", "timers"),
+        ("wake-all --placement same-cpu", "wake"),
+        ("lock-hand-over --lock std-rw --read 90 --inside 0 --placement same-cpu", "readers"),
+    ] {
+        let experiment = || compare(&ours, words, &bare, theirs, [0.9, 1.1]);
+        shown(&format!("{words} / a bare loop"), experiment);
+    }
+}
