@@ -428,7 +428,8 @@ fn unfair(loads: &[String], usual: &MeasuredLine, lines: &[MeasuredLine]) -> Vec
     lines.iter().filter_map(unfair).collect()
 }
 
-/// The choice with the lowest figure under the first load, and the ratios of the others.
+/// The choice with the lowest figure under the first load, and the ratios of the others that have an
+/// interval. `None` without one.
 fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     let mut measured: Vec<(&str, &Row)> = Vec::new();
     for line in choices {
@@ -441,6 +442,8 @@ fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     let others: Vec<(String, Estimate)> = others
         .iter()
         .filter_map(|(label, row)| Some(((*label).to_owned(), quotient(row, first)?)))
+        // Of few rounds nothing is known.
+        .filter(|(_, ratio)| ratio.interval.is_some())
         .collect();
     (!others.is_empty()).then_some(Fastest {
         text: text.to_owned(),
@@ -588,6 +591,11 @@ mod tests {
         let (label, ratio) = &found.others[0];
         assert!(label == "slow" && (ratio.value - 3.0).abs() < 1e-9, "{found:?}");
         assert_eq!(fastest("{}", &[&lines[0]]), None, "of one there is none");
+        let few =
+            |ns: f64| Row { figure: Estimate::of(&[ns]), ..Row::of_figures([ns]) };
+        let [slow_rows, fast_rows] = [[few(300.0)], [few(100.0)]];
+        let lines = [line(&slow, &slow_rows, 1.0), line(&fast, &fast_rows, 1.0)];
+        assert_eq!(fastest("{}", &lines.iter().collect::<Vec<_>>()), None, "of one round");
     }
 
     /// A cliff is one only beyond its interval, and it is that of one woken task, not of all.

@@ -59,17 +59,20 @@ fn unfair(Unfair { label, load, turn_ns }: &Unfair) -> String {
     format!("{label} is cheap on average, but with {load} a task waits {turn} for its turn.")
 }
 
-/// The line with the lowest figure, those that are about as fast, and how much more others take.
+/// At most so many times as long takes a line that is called about as fast.
+const ABOUT_AS_FAST: f64 = 1.5;
+
+/// The line with the lowest figure, those that are about as fast, and how much more others take. It
+/// leaves out lines of which the run does not know.
 fn fastest(Fastest { text, label, figure, others }: &Fastest) -> String {
-    let (slower, alike): (Vec<_>, Vec<_>) =
-        others.iter().partition(|(_, ratio)| ratio.excludes(1.0));
+    let slower = others.iter().filter(|(_, ratio)| ratio.excludes(1.0));
+    let alike = others.iter().filter(|(_, ratio)| {
+        !ratio.excludes(1.0) && ratio.interval.is_some_and(|ends| ends.high <= ABOUT_AS_FAST)
+    });
     let text = text.replacen("{}", &with_article(label), 1);
-    let alike: String = alike
-        .iter()
-        .map(|(label, _)| format!("; {} is about as fast", with_article(label)))
-        .collect();
+    let alike: String =
+        alike.map(|(label, _)| format!("; {} is about as fast", with_article(label))).collect();
     let slower: Vec<String> = slower
-        .iter()
         .enumerate()
         .map(|(at, (label, ratio))| {
             let line = with_article(label);
@@ -360,12 +363,15 @@ mod tests {
             let interval = Some(Interval { low: value - 0.2, high: value + 0.2 });
             Estimate { value, interval, count: 9 }
         };
+        let interval = Some(Interval { low: 0.8, high: 9.0 });
+        let unknown = Estimate { value: 1.1, interval, count: 9 };
         let found = fastest(&Fastest {
             text: "Of these, {} hands over fastest".to_owned(),
             label: "async task (tokio)".to_owned(),
             figure: ratio(171.0),
             others: vec![
                 ("coroutine".to_owned(), ratio(1.1)),
+                ("thread".to_owned(), unknown),
                 ("goroutine".to_owned(), ratio(1.6)),
                 ("virtual thread".to_owned(), ratio(4.2)),
             ],

@@ -477,19 +477,15 @@ fn waking() -> Vec<Claim> {
                 Some(threads > 0.9 && tasks < 0.05 && ratio > 5.0)
             },
         ),
-        claim(
-            OBSERVATIONS,
-            "Each of 10,000 takes longer than each of 1,000",
-            move |run| {
-                let goroutines = |tasks: u32| format!("goroutine-brigade wake-all --tasks {tasks}");
-                let ratios = [
-                    run.ratio(&notify(10_000), &notify(1000))?,
-                    run.ratio(&goroutines(10_000), &goroutines(1000))?,
-                    run.ratio("wake-all --tasks 10000", "wake-all --tasks 1000")?,
-                ];
-                Some(ratios.iter().all(|ratio| *ratio > 1.05))
-            },
-        ),
+        claim(OBSERVATIONS, "Each of 10,000 takes longer than each of 1,000", move |run| {
+            let goroutines = |tasks: u32| format!("goroutine-brigade wake-all --tasks {tasks}");
+            let ratios = [
+                run.ratio(&notify(10_000), &notify(1000))?,
+                run.ratio(&goroutines(10_000), &goroutines(1000))?,
+                run.ratio("wake-all --tasks 10000", "wake-all --tasks 1000")?,
+            ];
+            Some(ratios.iter().all(|ratio| *ratio > 1.05))
+        }),
     ]
 }
 
