@@ -591,8 +591,7 @@ mod tests {
         let (label, ratio) = &found.others[0];
         assert!(label == "slow" && (ratio.value - 3.0).abs() < 1e-9, "{found:?}");
         assert_eq!(fastest("{}", &[&lines[0]]), None, "of one there is none");
-        let few =
-            |ns: f64| Row { figure: Estimate::of(&[ns]), ..Row::of_figures([ns]) };
+        let few = |ns: f64| Row { figure: Estimate::of(&[ns]), ..Row::of_figures([ns]) };
         let [slow_rows, fast_rows] = [[few(300.0)], [few(100.0)]];
         let lines = [line(&slow, &slow_rows, 1.0), line(&fast, &fast_rows, 1.0)];
         assert_eq!(fastest("{}", &lines.iter().collect::<Vec<_>>()), None, "of one round");
