@@ -50,6 +50,8 @@ impl Build {
         let mut cargo = contract::command(env!("CARGO"));
         cargo.args(["build", "--release", "--bins", "--quiet"]).args(flags);
         cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+        // An experiment next to a compiler shows nothing.
+        let _machine = machine::alone();
         let output = cargo.envs(variables.iter().copied()).current_dir(&root).output();
         let output = output.expect("cargo runs");
         assert!(output.status.success(), "{cargo:?}");
@@ -138,7 +140,7 @@ impl Outcome {
 /// # Panics
 /// Then.
 pub fn shown(what: &str, mut experiment: impl FnMut() -> Outcome) {
-    // Built outside, since it takes minutes.
+    // Before this one has the machine: a build waits for it.
     LazyLock::force(&DEFAULT);
     let _machine = machine::alone();
     let mut failed = None;
