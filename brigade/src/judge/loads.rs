@@ -43,6 +43,13 @@ pub struct Loads {
     pub answer: Option<LoadAnswer>,
 }
 
+impl Loads {
+    /// The line with this case.
+    pub fn line_of(&self, case: &str) -> Option<&LoadLine> {
+        self.lines.iter().find(|line| line.cases.iter().any(|known| known == case))
+    }
+}
+
 /// One thing under each load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]

@@ -225,11 +225,15 @@ fn picture(
     let letters = apart(&wanted);
     let mut legend = Vec::new();
     for (index, (points, last)) in curves.iter().zip(lasts).enumerate() {
-        // The letters of a table are the same in every run.
-        let mut of_tables = table.into_iter().flat_map(|loads| &loads.lines);
-        let (letter, name) = match of_tables.find(|line| line.cases.contains(&last.case)) {
-            Some(line) => (line.letter, line.label.clone()),
-            None => (char::from(b'A' + (index % 26) as u8), name_without(last, parameter, names)),
+        let own = table.and_then(|table| table.line_of(&last.case));
+        let other = last.other.as_ref();
+        let other = table.zip(other).and_then(|(table, other)| table.line_of(&other.case));
+        let letter = char::from(b'A' + (index % 26) as u8);
+        // The letters of a table are the same in every run; a ratio is of two lines.
+        let (letter, name) = match (own, other, is_ratio) {
+            (Some(own), _, false) => (own.letter, own.label.clone()),
+            (Some(own), Some(other), true) => (letter, format!("{} / {}", own.label, other.label)),
+            _ => (letter, name_without(last, parameter, names)),
         };
         let mut elements = curve(points, &axes, &name);
         elements += &line(axes.place(&points[points.len() - 1]), (0.95, letters[index]), "leader");

@@ -143,7 +143,7 @@ pub fn group(group: &Group, names: &Names) -> Vec<Picture> {
         rows.into_iter().partition(|row| row.unit == Quantity::Bytes);
     let mut pictures = curves(&times, group.loads.as_ref(), names);
     let ratios = group.comparisons.iter().filter(|row| row.unit == Quantity::Ratio);
-    pictures.extend(curves(&ratios.collect::<Vec<_>>(), None, names));
+    pictures.extend(curves(&ratios.collect::<Vec<_>>(), group.loads.as_ref(), names));
     if times.len() > 1 && pictures.is_empty() {
         pictures.extend(dots_of_group(&format!("Time of one {}", operation(&times)), &times));
     }
@@ -380,6 +380,7 @@ fn shares_on_axis(longest: f64) -> impl Iterator<Item = f64> {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::judge::loads::{LoadLine, Loads};
     use crate::judge::row::Other;
     use crate::judge::statistics::Estimate;
 
@@ -421,6 +422,33 @@ mod tests {
         let at = |tasks: &str| curve.body.find(&format!(" at {tasks}: ")).unwrap();
         assert!(at("5") < at("50") && at("50") < at("500"), "{}", curve.body);
         assert_eq!(pictures(vec![row("a", 1, 10.0)]), []);
+    }
+
+    /// A case's own name would be another one than that of its line in the table.
+    #[test]
+    fn a_ratio_of_two_lines_of_a_table_has_their_names() {
+        let line = |letter: char, label: &str, cases: [String; 3]| LoadLine {
+            letter,
+            label: label.to_owned(),
+            cases: cases.to_vec(),
+            ..LoadLine::default()
+        };
+        let tasks = [1, 8, 64];
+        let lines = vec![
+            line('A', "Mutex *", tasks.map(|_| "b 8".to_owned())),
+            line('B', "RwLock *", tasks.map(|tasks| format!("a {tasks}"))),
+        ];
+        let comparisons = tasks.map(|tasks| {
+            let case = "b 8".to_owned();
+            let other = Some(Other { label: case.clone(), case, measurement: None });
+            Row { unit: Quantity::Ratio, other, ..row("a", tasks, 2.0) }
+        });
+        let loads = Some(Loads { lines, ..Loads::default() });
+        let comparisons = comparisons.to_vec();
+        let [picture] = &pictures_of(Group { comparisons, loads, ..Group::default() })[..] else {
+            panic!("one")
+        };
+        assert_eq!(picture.legend[0].1, "A RwLock * / Mutex *");
     }
 
     #[test]
