@@ -227,6 +227,17 @@ mod tests {
         assert_eq!(lines.collect::<Vec<_>>(), [30, 60, 90]);
     }
 
+    #[test]
+    fn without_a_terminal_no_screen_is_worked_out() {
+        if lines_of_terminal().is_some() {
+            contract::skip("a screen that nobody sees", "standard error is a terminal");
+            return;
+        }
+        let mut live = Live::default();
+        live.draw(|| panic!("nobody sees it"));
+        assert_eq!((live.lines, live.drawn), (0, None));
+    }
+
     /// Set in a terminal in which this test draws instead of checking.
     const DRAWS: &str = "BRIGADE_TEST_DRAWS";
 
