@@ -63,6 +63,9 @@ pub fn verdict(run: &RunSummary) -> RunVerdict {
 pub fn of_state(state: &State) -> RunVerdict {
     let others = state.causes.iter().find(|cause| cause.word == Word::Busy);
     let text = match (state.word, others) {
+        (Word::Early, _) if is_disturbed(state) => {
+            format!("a verdict takes {FEWEST_ROUNDS} rounds, and {}.", what_disturbed(state))
+        }
         (Word::Early, _) => format!("a verdict takes {FEWEST_ROUNDS} rounds."),
         (Word::Unknown, None) => "the run did not record what other programs took.".to_owned(),
         (Word::Unknown, Some(others)) => format!(
@@ -81,6 +84,11 @@ pub fn of_state(state: &State) -> RunVerdict {
         }
     };
     RunVerdict { word: word(state.word), is_good: state.word == Word::Quiet, text }
+}
+
+/// Whether something is known to have biased the figures.
+fn is_disturbed(state: &State) -> bool {
+    !state.is_fit && state.causes.iter().any(|cause| !cause.is_bound)
 }
 
 fn word(word: Word) -> &'static str {
@@ -272,6 +280,16 @@ mod tests {
         }
         // A file contains none.
         assert!(!serde_json::to_string(&run).expect("JSON").contains("cargo"));
+    }
+
+    /// Even if it is too short to be judged: more rounds next to those programs would not help.
+    #[test]
+    fn a_short_run_says_what_disturbed_it() {
+        let mut run = run(Word::Early, false, &["brigade", "run"]);
+        let shown = verdict(&run).text;
+        assert!(shown.contains("and other programs took "), "{shown}");
+        run.state.is_fit = true;
+        assert!(!verdict(&run).text.contains("other programs"));
     }
 
     #[test]
