@@ -1,5 +1,6 @@
 //! channel-load from outside: flags in, record out.
 
+use contract::invocation::at_once;
 use contract::limits::check_unseen;
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
@@ -223,12 +224,12 @@ fn consumers_do_their_work() {
 
 #[test]
 fn an_interruption_ends_every_loop() {
-    for (channel, runtime, _) in CHANNELS {
+    at_once(CHANNELS, |(channel, runtime, _)| {
         for more in [&["--producers=3"][..], &["--rate=2"]] {
             let run = PROGRAM.with(&["--channel", channel, "--runtime", runtime]).and(more);
             contract::ending::check_interruption(run, 1);
         }
-    }
+    });
 }
 
 /// The channel's own memory counts, too; of a limit that cannot be seen, the task is named.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use contract::ending::measuring;
-use contract::invocation::eventually;
+use contract::invocation::{at_once, eventually};
 use contract::machine::{self, children, has_two_cpus, stat, visit};
 use contract::{Measurement, Program};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -197,19 +197,20 @@ fn unused_file(name: &str) -> PathBuf {
 
 #[test]
 fn a_server_that_falls_silent_fails_the_run_and_the_connection_is_named() {
-    for (messages, flags) in [(1, &["--tasks=2"][..]), (7, &["--tasks=2", "--rate=100"])] {
+    let ways = [(1, &["--tasks=2"][..]), (7, &["--tasks=2", "--rate=100"])];
+    at_once(ways, |(messages, flags)| {
         let file = unused_file(&format!("silent-after-{messages}"));
         let Some(server) = falling_silent_after(messages, &file) else { return };
         let failed = PROGRAM.with(flags).and(&[&server, "--iters=1000000"]).run();
         failed.failed(1, &["connection ", "no byte"]);
         assert!(file.exists());
-    }
+    });
 }
 
 #[test]
 fn the_first_signal_ends_the_wait_for_any_server() {
     let polling = if has_two_cpus() { &["--placement=spread"][..] } else { &[] };
-    for (number, flags) in [&[][..], &["--rate=100"], polling].into_iter().enumerate() {
+    at_once([&[][..], &["--rate=100"], polling].into_iter().enumerate(), |(number, flags)| {
         for signal in [Signal::SIGINT, Signal::SIGTERM] {
             let file = unused_file(&format!("silent-{number}-{signal}"));
             // Two messages set a connection up.
@@ -220,7 +221,7 @@ fn the_first_signal_ends_the_wait_for_any_server() {
             running.signal(signal);
             assert_eq!(running.end().code, Some(130), "{flags:?}");
         }
-    }
+    });
     // It accepts nothing at all.
     for tasks in ["--tasks=1", "--tasks=400"] {
         let mut running = PROGRAM.with(&[tasks, "--server=sh -c 'exec sleep 6000'"]).start();

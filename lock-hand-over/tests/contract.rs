@@ -1,5 +1,6 @@
 //! lock-hand-over from outside: flags in, record out.
 
+use contract::invocation::at_once;
 use contract::record::{check_measurements, voluntary_switches};
 use contract::{Measurement, Program};
 use harness::record::Record;
@@ -207,12 +208,12 @@ fn a_single_task_does_not_switch() {
 
 #[test]
 fn an_interruption_ends_every_loop() {
-    for runtime in RUNTIMES {
+    at_once(RUNTIMES, |runtime| {
         for flag in ["--inside=1000", "--rate=2", "--read=90"] {
             let run = PROGRAM.with(&["--tasks=3", flag, "--runtime", runtime]);
             contract::ending::check_interruption(run, 1);
         }
-    }
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! wake-all from outside: flags in, record out.
 
+use contract::invocation::at_once;
 use contract::limits::{check_that_files_meet_their_limit, check_unseen};
 use contract::record::{self, check_measurements, voluntary_switches};
 use contract::{Measurement, Program};
@@ -90,13 +91,13 @@ fn threads_sleep_before_each_event() {
 /// The last task waits for something else: none of the events reaches it.
 #[test]
 fn a_task_that_is_left_out_is_named() {
-    for way in WAYS {
+    at_once(WAYS, |way| {
         let [signal, runtime] = flags_of(way);
         let flags = [&*signal, &*runtime, "--tasks=6", "--fault=lose"];
         // A barrier opens for none without it.
         let task = if way[0] == "barrier" { "task 0 " } else { "task 5 " };
         PROGRAM.run(&flags).failed(1, &[task, "event 1"]);
-    }
+    });
 }
 
 #[test]

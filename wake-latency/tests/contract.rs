@@ -1,5 +1,6 @@
 //! Tests wake-latency from outside: flags in, record out.
 
+use contract::invocation::at_once;
 use contract::{Measurement, Program};
 use harness::record::Record;
 
@@ -93,9 +94,9 @@ fn hogs_end_with_the_program_and_their_cpu_time_is_not_the_tasks() {
 /// Even for sleepers whose next time is far off.
 #[test]
 fn an_interruption_ends_every_way_to_wait() {
-    for way in WAYS {
+    at_once(WAYS, |way| {
         contract::ending::check_interruption(PROGRAM.with(&way).and(&["--rate=2", "--tasks=3"]), 2);
-    }
+    });
 }
 
 /// One thread runs all tasks, and a wake-up is due in each of the greedy task's 20 ms.

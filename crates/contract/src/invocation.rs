@@ -229,3 +229,13 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
         thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Calls `check` with all items at the same time, each in a thread: for checks that mostly wait.
+pub fn at_once<T: Send>(items: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
+    let check = &check;
+    thread::scope(|scope| {
+        for item in items {
+            scope.spawn(move || check(item));
+        }
+    });
+}
