@@ -71,6 +71,8 @@ pub struct Load {
     pub idle: VecDeque<usize>,
     message: Vec<u8>,
     answer: Vec<u8>,
+    /// How many messages it has sent.
+    sent: u64,
     /// How often it looked for answers in a round.
     pub looks: u64,
     /// How often there were none.
@@ -101,6 +103,7 @@ impl Load {
             message: vec![0; bytes],
             // One byte more, to notice what was not asked for.
             answer: vec![0; bytes + 1],
+            sent: 0,
             looks: 0,
             empty_looks: 0,
             used: Counters::default(),
@@ -127,7 +130,7 @@ impl Load {
                 Ok(()) | Err(Errno::ISCONN) => break,
                 // A signal, or the server accepts nothing.
                 Err(Errno::INTR | Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY) => {
-                    self.silence.look(number as u64, Some(number))?;
+                    self.silence.look(self.passed(), Some(number))?;
                     if self.silence.is_interrupted() {
                         return Ok(());
                     }
@@ -248,6 +251,7 @@ impl Load {
         let Connection { socket, request, received, .. } = &mut self.connections[number];
         fill(&mut self.message, number, *request);
         *received = 0;
+        self.sent += 1;
         socket.write_all(&self.message).with_context(|| format!("connection {number} failed"))
     }
 
@@ -305,11 +309,16 @@ impl Load {
     /// Looks whether the server still does something.
     #[cold]
     fn look(&mut self) -> anyhow::Result<()> {
-        let passed = |one: &Connection| u64::from(one.request) + one.received as u64;
-        let passed = self.connections.iter().map(passed).sum();
         let length = self.message.len();
         let waiting = self.connections.iter().position(|one| one.received < length);
-        self.silence.look(passed, waiting)
+        self.silence.look(self.passed(), waiting)
+    }
+
+    /// A number that rises with every message sent, although its answer then counts no longer, and
+    /// with every byte received.
+    fn passed(&self) -> u64 {
+        let received = self.connections.iter().map(|one| one.received as u64);
+        self.sent * (self.message.len() as u64 + 1) + received.sum::<u64>()
     }
 }
 
@@ -338,7 +347,55 @@ fn fill(message: &mut [u8], connection: usize, request: u32) {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use harness::Bench;
+
     use super::*;
+    use crate::peers::announcements;
+
+    /// Even a message that sets up a connection once more, after which as much has been received as
+    /// before: a server that answers few of them a second is not silent.
+    #[test]
+    fn whatever_is_sent_or_received_is_no_silence() {
+        let (listener, address) = bound(Channel::Unix).expect("a socket");
+        rustix::net::listen(&listener, 2).expect("it listens");
+        let (announcer, announced) = announcements().expect("a pipe");
+        let echo = |socket: OwnedFd| {
+            let mut socket = TcpStream::from(socket);
+            Ok(thread::spawn(move || {
+                let mut message = [0; 8];
+                while socket.read_exact(&mut message).is_ok() {
+                    socket.write_all(&message).expect("the load reads");
+                }
+            }))
+        };
+        let server = thread::spawn(move || announced.accept_all(&listener, 2, echo));
+        let bench = Bench::standalone(2, 1, 0, None).expect("affinity");
+        let silence = Silence::new(std::process::id(), &bench).expect("a timer");
+        let route = Route { channel: Channel::Unix, address, announcer };
+        let mut load = Load::new(route, 8, false, silence).expect("an epoll");
+        let mut before = load.passed();
+        let mut rises = |load: &Load| {
+            let now = load.passed();
+            assert!(now > before, "{now} after {before}");
+            before = now;
+        };
+        for number in [0, 1] {
+            load.connect(number).expect("the server answers");
+            rises(&load);
+        }
+        for number in [0, 1] {
+            load.send(number).expect("it is open");
+            rises(&load);
+            while load.receive(None).expect("the server answers") == 0 {}
+            rises(&load);
+        }
+        drop(load);
+        for connection in server.join().expect("no panic").expect("two connections") {
+            connection.join().expect("no panic");
+        }
+    }
 
     #[test]
     fn a_set_up_has_a_bound_which_the_error_names() {
