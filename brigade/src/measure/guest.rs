@@ -18,7 +18,8 @@ use harness::inherited::{Facts, inherited_by_children};
 use harness::placement::Policy;
 use harness::process_stat::children_of;
 use harness::record::{
-    Ending, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept, WorkRecord,
+    Ending, Interference, LedgerPoint, Measurement, Record, SCHEMA_VERSION, ScheduleKept,
+    WorkRecord,
 };
 use harness::samples::{Measured, Samples};
 use harness::system_files::SystemFiles;
@@ -280,8 +281,8 @@ impl GuestLaps {
         let measurements = measurements.collect::<Result<Vec<_>, _>>()?;
         let principal = measurements.first().context("reports no measurement")?;
         let operations = (principal.operations as f64) * principal.count as f64;
-        if let Some(wall_ns) = span.and_then(|span| span.interference.wall_ns) {
-            fits(principal, wall_ns)?;
+        if let Some(span) = span {
+            fits(principal, &span.interference, affinity.len())?;
         }
         let mut parameters = self.parameters;
         parameters.insert("placement".to_owned(), flags::name(&placement).into());
@@ -317,21 +318,29 @@ impl GuestLaps {
     }
 }
 
-/// The smallest share of the time between the marks that sequential laps may take.
+/// The smallest share that sequential laps may take of the time between the marks in which the guest
+/// could have had a CPU.
 const LEAST_OF_SPAN: f64 = 0.5;
 /// The largest share: clocks differ.
 const MOST_OF_SPAN: f64 = 1.02;
 /// How long a process may be delayed between a mark and a lap, in nanoseconds.
 const AROUND_LAPS_NS: f64 = 2e7;
 
-/// Compares a guest's laps with the time between its marks, which the runner measured. Sequential
-/// iterations take most of it. Other laps may overlap (late wake-ups wait at the same time), but
+/// Compares a guest's laps with the time between its marks, which the runner measured on so many
+/// CPUs: a guest that claims less time than passed must not look fast. Sequential iterations take most
+/// of it, without the time that others had those CPUs, in which it may have waited for one before its
+/// first lap or after its last one. Other laps may overlap (late wake-ups wait at the same time), but
 /// none is longer.
-fn fits(laps: &Measurement, wall_ns: u64) -> anyhow::Result<()> {
+fn fits(laps: &Measurement, found: &Interference, cpus: usize) -> anyhow::Result<()> {
+    let Some(wall_ns) = found.wall_ns else { return Ok(()) };
     let wall = wall_ns as f64;
     let most = MOST_OF_SPAN * wall + AROUND_LAPS_NS;
     let (last, ns, allowed) = if laps.name == "iteration" {
-        let least = LEAST_OF_SPAN * wall - AROUND_LAPS_NS;
+        // To a clock tick, so it may be negative.
+        let others = found.others_cpu_ns.map_or(0.0, |ns| ns.max(0) as f64);
+        let throttled = found.throttled_ns.map_or(0.0, |ns| ns as f64);
+        let left = wall - (others + throttled) / cpus.max(1) as f64;
+        let least = LEAST_OF_SPAN * left - AROUND_LAPS_NS;
         ("laps last", laps.mean_ns * laps.count as f64, least..=most)
     } else {
         ("longest lap lasts", laps.max_ns as f64, 0.0..=most)
@@ -371,7 +380,6 @@ impl Lapped {
 #[cfg(test)]
 mod tests {
     use harness::counters::Counters;
-    use harness::record::Interference;
     use proptest::prelude::*;
 
     use super::*;
@@ -403,23 +411,44 @@ mod tests {
 
     #[test]
     fn laps_that_contradict_the_time_between_the_marks_are_refused() {
-        let in_span = |wall_ns: u64, name: &str, laps: &str| {
-            let interference = Interference { wall_ns: Some(wall_ns), ..Default::default() };
+        // Three laps, 300 ms in all.
+        let laps = "100000000,80000000,120000000";
+        let in_span = |interference: Interference, name: &str| {
             let span = Span { interference, ..Span::default() };
             let text = LAPS.replace("80,100,120", laps).replace("iteration", name);
             record(&text, Some(&span))
         };
-        // Three laps, 300 ms in all.
-        let laps = "100000000,80000000,120000000";
+        let of_wall = |wall_ms: u64| {
+            let wall_ns = Some(wall_ms * 1_000_000);
+            Interference { wall_ns, ..Interference::default() }
+        };
         for (wall_ms, fits) in [(148, false), (274, false), (276, true), (639, true), (641, false)]
         {
-            let found = in_span(wall_ms * 1_000_000, "iteration", laps);
+            let found = in_span(of_wall(wall_ms), "iteration");
             assert_eq!(found.is_ok(), fits, "{wall_ms} ms: {found:?}");
         }
         // Wake-ups that wait at the same time.
         for (wall_ms, fits) in [(3000, true), (99, true), (97, false)] {
-            let found = in_span(wall_ms * 1_000_000, "wake-up", laps);
+            let found = in_span(of_wall(wall_ms), "wake-up");
             assert_eq!(found.is_ok(), fits, "{wall_ms} ms: {found:?}");
+        }
+        // It may have waited while others had the CPU, but not longer.
+        for (wall_ms, others_ms, throttled_ms, fits) in [
+            (1000, 359, 0, false),
+            (1000, 361, 0, true),
+            (1000, 0, 361, true),
+            (1000, 180, 181, true),
+            (1000, -900, 0, false),
+            // Nor does it get more time than passed.
+            (274, 274, 0, false),
+        ] {
+            let interference = Interference {
+                others_cpu_ns: Some(others_ms * 1_000_000),
+                throttled_ns: Some(throttled_ms * 1_000_000),
+                ..of_wall(wall_ms)
+            };
+            let found = in_span(interference, "iteration");
+            assert_eq!(found.is_ok(), fits, "{interference:?}: {found:?}");
         }
     }
 
