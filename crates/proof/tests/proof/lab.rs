@@ -27,28 +27,29 @@ pub struct Build {
 
 /// Cargo's default release profile, which users build.
 pub static DEFAULT: LazyLock<Build> =
-    LazyLock::new(|| Build::new(&["-p", "brigade", "-p", "proof"], &[]));
+    LazyLock::new(|| Build::new(&["-p", "brigade", "-p", "proof", "--bins"], &[]));
 
-/// The programs that have opponents, with one codegen unit per crate. Of their dependencies only
-/// those that laps run are optimized, since the others take half of the time to build.
+/// The programs that have opponents, and one of those, with one codegen unit for each crate that laps
+/// run.
 pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
-    let packages = ["-p", "async-mem-brigade", "-p", "coroutine-brigade", "-p", "proof"];
-    let optimized = [
-        r#"profile.release.package."*".opt-level=0"#,
-        "profile.release.package.corosensei.opt-level=3",
-        "profile.release.package.tokio.opt-level=3",
-    ];
-    let optimized = optimized.map(|setting| ["--config", setting]);
-    let target = ["--target-dir", "target/one-unit"];
-    let flags = [&packages[..], &target, optimized.as_flattened()].concat();
-    Build::new(&flags, &[("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")])
+    let binaries = ["async-mem-brigade", "coroutine-brigade", "bare"];
+    let packages = ["async-mem-brigade", "coroutine-brigade", "proof"];
+    let crates = ["harness", "tokio", "corosensei"].into_iter().chain(packages);
+    let mut flags = vec!["--target-dir=target/one-unit".to_owned()];
+    flags.extend(packages.map(|package| format!("--package={package}")));
+    flags.extend(binaries.map(|binary| format!("--bin={binary}")));
+    flags.extend(crates.map(|of| format!("--config=profile.release.package.{of}.codegen-units=1")));
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    // What they have in common with the default build need not be compiled again.
+    let shared = DEFAULT.files[0].ancestors().nth(2).expect("it is in cargo's folder");
+    Build::new(&flags, &[("CARGO_BUILD_BUILD_DIR", shared)])
 });
 
 impl Build {
-    fn new(flags: &[&str], variables: &[(&str, &str)]) -> Self {
+    fn new(flags: &[&str], variables: &[(&str, &Path)]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut cargo = contract::command(env!("CARGO"));
-        cargo.args(["build", "--release", "--bins", "--quiet"]).args(flags);
+        cargo.args(["build", "--release", "--quiet"]).args(flags);
         cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
         // An experiment next to a compiler shows nothing.
         let _machine = machine::alone();
