@@ -1,17 +1,17 @@
 //! This machine: whether it can run a test, and exclusively.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
-use std::os::unix::process::parent_id;
 
 use harness::flags::description;
 use harness::limits::{self, Kind, Need};
 use harness::process_stat::ProcessStat;
 use harness::system_files::SystemFiles;
+use nix::unistd::getpgrp;
 
 /// Reserves the machine, as long as the file is open, among all tests of this workspace that call
 /// this: those that create very many tasks, or measure what others would disturb.
@@ -27,12 +27,22 @@ pub fn skip(what: &str, why: &str) {
     let line = format!("SKIPPED: {what}: {why}\n");
     let _ = io::stderr().write_all(line.as_bytes());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/skipped-tests");
-    let run = format!("cargo test, process {}\n", parent_id());
-    if !fs::read_to_string(path).is_ok_and(|known| known.starts_with(&run)) {
-        let _ = fs::write(path, run);
+    let _ = list(path, &line);
+}
+
+/// Adds a line to a list, which begins anew with each shell's command: all that one starts, such as the
+/// steps of a script, is in one process group.
+fn list(path: &str, line: &str) -> io::Result<()> {
+    let mut file = File::options().read(true).append(true).create(true).open(path)?;
+    file.lock()?;
+    let mut known = String::new();
+    file.read_to_string(&mut known)?;
+    let run = format!("cargo test, process group {}\n", getpgrp());
+    if !known.starts_with(&run) {
+        file.set_len(0)?;
+        file.write_all(run.as_bytes())?;
     }
-    let file = File::options().append(true).open(path);
-    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    file.write_all(line.as_bytes())
 }
 
 /// A process; `None` if it has been reaped.
