@@ -497,6 +497,7 @@ const _: () = assert!(FIGURES + STRIP <= COLUMNS);
 
 #[cfg(test)]
 mod tests {
+    use contract::invocation::at_once;
     use fastrand::Rng;
 
     use super::super::page::{ABSENT, NO_BREAK_SPACE};
@@ -675,14 +676,16 @@ mod tests {
             let run = &mut saved.judged();
             report(&manifest, RunData { name: "run-1".to_owned(), run, progress, alike: &[] })
         };
-        for folder in contract::repository::recorded_runs() {
+        at_once(contract::repository::recorded_runs(), |folder| {
             check(&report(&fixtures::read(&folder), 20));
-        }
-        let mut rng = Rng::with_seed(1);
-        for _ in 0..200 {
-            let run = simulated(&manifest, &mut rng);
-            check(&report(&run, rng.u32(0..9)));
-        }
+        });
+        at_once(1..=4, |seed| {
+            let mut rng = Rng::with_seed(seed);
+            for _ in 0..50 {
+                let run = simulated(&manifest, &mut rng);
+                check(&report(&run, rng.u32(0..9)));
+            }
+        });
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use contract::invocation::at_once;
 use contract::repository;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -241,7 +242,8 @@ const CURVES: &str = "2026-11-26-sharing";
 
 #[test]
 fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
-    let page = report_of(RUN, "html");
+    let pages = [RUN, CURVES].map(|name| (name, report_of(name, "html")));
+    let page = &pages[0].1;
     for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(reference), "{reference}");
     }
@@ -254,18 +256,17 @@ fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
         return;
     }
     // The page's policy allows its script.
-    assert!(document(browser, &page, &[]).contains("data-ready=\"yes\""));
+    assert!(document(browser, page, &[]).contains("data-ready=\"yes\""));
     let fine = json!({
         "overflows": false, "overlaps": [], "outside": [], "plots": true, "unnamed": 0,
         "repeated": 0, "requests": 0, "filters": true,
     });
-    for name in [RUN, CURVES] {
-        let page = report_of(name, "html");
+    for (name, page) in &pages {
         for (width, flags) in [(400, &[][..]), (1280, &["--blink-settings=preferredColorScheme=0"])]
         {
-            let mut found = probed(browser, &page, width, flags);
+            let mut found = probed(browser, page, width, flags);
             // Every group of the other run may match.
-            if name == CURVES {
+            if *name == CURVES {
                 found["filters"] = true.into();
             }
             assert_eq!(found, fine, "{name} at {width}");
@@ -288,7 +289,7 @@ fn without_tags(html: &str) -> String {
 
 #[test]
 fn the_page_of_every_recorded_run_answers_first_and_names_cases_as_people_do() {
-    for run in repository::recorded_runs() {
+    at_once(repository::recorded_runs(), |run| {
         let name = run.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
         let page = report_of(&name, "html");
         let body = page.split("<body>").nth(1).expect("a body");
@@ -324,7 +325,7 @@ fn the_page_of_every_recorded_run_answers_first_and_names_cases_as_people_do() {
             let is_zero = words.split(['\u{a0}', ' ', '×']).next() == Some("0");
             assert!(!is_zero || words.ends_with('%'), "{name}: {words}");
         }
-    }
+    });
 }
 
 /// The output of a program, for a test that is skipped without it.
@@ -366,10 +367,10 @@ fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {
     if !has(&PYTHON, "figures computed a second time") {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
     let runs = repository::recorded_runs();
     let runs: Vec<&str> = runs.iter().map(|run| run.to_str().unwrap()).collect();
-    for run in &runs {
+    at_once(&runs, |run| {
+        let folder = tempfile::tempdir().unwrap();
         let [json, csv, markdown] = ["json", "csv", "markdown"].map(|format| {
             let name = if format == "markdown" { "report.md" } else { format };
             let name = name.replace("json", "report.json").replace("csv", "report.csv");
@@ -377,7 +378,8 @@ fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {
         });
         let (agrees, text) = recomputed(&[*run, &json, &csv, &markdown]);
         assert!(agrees, "{run}: {text}");
-    }
+    });
+    let folder = tempfile::tempdir().unwrap();
     let halves = [0, 1].map(|parity| half_of(runs[0], parity, folder.path()));
     let [old, new] = halves.each_ref().map(String::as_str);
     let file = saved(folder.path(), "c.json", &["compare", old, new, "--format", "json"]);

@@ -6,11 +6,12 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use contract::control_group::ControlGroup;
-use contract::invocation::deny;
+use contract::invocation::{at_once, deny};
 use contract::skip;
 use fastrand::Rng;
 use harness::cpus;
@@ -512,13 +513,14 @@ fn a_run_interrupted_at_any_moment_is_completed() {
     const CASES: [&str; 3] = ["a", "b", "c"];
     const LAST: usize = 12 * CASES.len();
     let mut rng = Rng::with_seed(20_261_121);
-    let mut in_the_middle = 0;
-    for number in 0..MOMENTS {
+    // The moment: after this many records, and a bit more. The last invocation waits for it, however
+    // busy the machine is.
+    let moments: Vec<_> = (0..MOMENTS)
+        .map(|number| (number, rng.usize(0..LAST), Duration::from_micros(rng.u64(0..20_000))))
+        .collect();
+    let in_the_middle = AtomicUsize::new(0);
+    let check = |&(number, records, and_then): &(usize, usize, Duration)| {
         let signal = if number % 2 == 0 { Signal::SIGINT } else { Signal::SIGKILL };
-        // The moment: after this many records, and a bit more. The last invocation waits for it,
-        // however busy the machine is.
-        let records = rng.usize(0..LAST);
-        let and_then = Duration::from_micros(rng.u64(0..20_000));
         let script = format!(
             "echo run >>runs\n\
              [ $(wc -l <runs) -lt {LAST} ] || while [ ! -e go ]; do sleep 0.01; done\n\
@@ -539,7 +541,7 @@ fn a_run_interrupted_at_any_moment_is_completed() {
         let what = format!("{signal} after {records} records and {and_then:?}");
         let folders = bench.result_folders();
         let Some(folder) = folders.first().filter(|folder| folder.join("run.json").exists()) else {
-            continue;
+            return;
         };
         let before = rounds_in(folder);
         let reported = bench.ends(&["report", folder.to_str().unwrap()]);
@@ -556,7 +558,11 @@ fn a_run_interrupted_at_any_moment_is_completed() {
         after.sort();
         after.dedup();
         assert_eq!(after.len(), LAST, "{what}: run twice");
-        in_the_middle += usize::from(before.len() < LAST);
+        in_the_middle.fetch_add(usize::from(before.len() < LAST), Relaxed);
+    };
+    for few in moments.chunks(4) {
+        at_once(few, check);
     }
-    assert!(in_the_middle >= MOMENTS / 2, "only {in_the_middle} of {MOMENTS} were under way");
+    let found = in_the_middle.into_inner();
+    assert!(found >= MOMENTS / 2, "only {found} of {MOMENTS} were under way");
 }
