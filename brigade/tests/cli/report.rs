@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
 
 use contract::invocation::at_once;
 use contract::repository;
@@ -226,15 +228,24 @@ fn probed(browser: &str, page: &str, width: u32, flags: &[&str]) -> Value {
     serde_json::from_str(title.unwrap()).unwrap()
 }
 
-/// What `brigade report` prints of a recorded run.
-fn report_of(name: &str, format: &str) -> String {
+/// What `brigade report` prints of a run.
+fn report_of(run: &Path, format: &str) -> String {
     let mut command = contract::command(env!("CARGO_BIN_EXE_brigade"));
     command.args(["report", "--format", format, "--manifest"]);
-    command.args([root().join("suite.toml"), root().join("results").join(name)]);
+    command.arg(root().join("suite.toml")).arg(run);
     let ended = Ended::from(command);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     ended.stdout
 }
+
+/// The reports of the recorded runs in JSON, which several tests read.
+pub static JSON: LazyLock<Vec<String>> = LazyLock::new(|| {
+    thread::scope(|scope| {
+        let begin = |run: PathBuf| scope.spawn(move || report_of(&run, "json"));
+        let reports: Vec<_> = repository::recorded_runs().into_iter().map(begin).collect();
+        reports.into_iter().map(|report| report.join().expect("a report")).collect()
+    })
+});
 
 /// A default run, and a run with curves.
 const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";
@@ -242,7 +253,9 @@ const CURVES: &str = "2026-11-26-sharing";
 
 #[test]
 fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
-    let pages = [RUN, CURVES].map(|name| (name, report_of(name, "html")));
+    let page_of =
+        |name: &'static str| (name, report_of(&root().join("results").join(name), "html"));
+    let pages = [RUN, CURVES].map(page_of);
     let page = &pages[0].1;
     for reference in ["http:", "https:", "src=", "@import", "url(", "<link", "<iframe"] {
         assert!(!page.contains(reference), "{reference}");
@@ -291,7 +304,7 @@ fn without_tags(html: &str) -> String {
 fn the_page_of_every_recorded_run_answers_first_and_names_cases_as_people_do() {
     at_once(repository::recorded_runs(), |run| {
         let name = run.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
-        let page = report_of(&name, "html");
+        let page = report_of(&run, "html");
         let body = page.split("<body>").nth(1).expect("a body");
         let body = body.split("<script").next().expect("a body");
         let place = |begin: &str| body.find(begin).unwrap_or_else(|| panic!("{name}: {begin}"));
@@ -369,14 +382,13 @@ fn every_printed_figure_of_every_recorded_run_follows_from_the_records() {
     }
     let runs = repository::recorded_runs();
     let runs: Vec<&str> = runs.iter().map(|run| run.to_str().unwrap()).collect();
-    at_once(&runs, |run| {
+    at_once(runs.iter().zip(&*JSON), |(run, report)| {
         let folder = tempfile::tempdir().unwrap();
-        let [json, csv, markdown] = ["json", "csv", "markdown"].map(|format| {
-            let name = if format == "markdown" { "report.md" } else { format };
-            let name = name.replace("json", "report.json").replace("csv", "report.csv");
-            saved(folder.path(), &name, &["report", "--format", format, run])
-        });
-        let (agrees, text) = recomputed(&[*run, &json, &csv, &markdown]);
+        let json = folder.path().join("report.json");
+        fs::write(&json, report).unwrap();
+        let [csv, markdown] = [("csv", "report.csv"), ("markdown", "report.md")]
+            .map(|(format, name)| saved(folder.path(), name, &["report", "--format", format, run]));
+        let (agrees, text) = recomputed(&[*run, json.to_str().unwrap(), &csv, &markdown]);
         assert!(agrees, "{run}: {text}");
     });
     let folder = tempfile::tempdir().unwrap();
