@@ -57,6 +57,8 @@ pub struct Schedule {
     round: u32,
     tries: BTreeMap<(u32, usize), Tries>,
     sides: usize,
+    /// The most rounds of each case; `None` for every round of the run.
+    most_rounds: Vec<Option<u32>>,
     /// The rounds in which each place was done.
     done: Vec<u32>,
     /// Invocations that were not interrupted.
@@ -66,7 +68,7 @@ pub struct Schedule {
     /// The places that have measured.
     measured: BTreeSet<usize>,
     /// The places that the latest round leaves out.
-    given_up: BTreeSet<usize>,
+    left_out: BTreeSet<usize>,
     spent: Duration,
     /// When the latest invocation ended.
     ended: Option<SystemTime>,
@@ -104,6 +106,9 @@ impl Schedule {
         let both_sides = (cases..cases * sides).map(|place| [place - cases, place]);
         let seconds = procedure.and_then(|procedure| procedure.seconds);
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let detail = |name: &String| run.details.iter().find(|detail| detail.case == *name);
+        // A comparison needs every pair of rounds.
+        let most_rounds = |name| if sides == 1 { detail(name)?.rounds } else { None };
         Self {
             rounds: (run.rounds > 0 || time.is_none()).then_some(run.rounds),
             time,
@@ -113,11 +118,12 @@ impl Schedule {
             round: 0,
             tries: BTreeMap::new(),
             sides,
+            most_rounds: run.cases.iter().map(most_rounds).collect(),
             done: vec![0; cases * sides],
             count: 0,
             failures: vec![0; cases * sides],
             measured: BTreeSet::new(),
-            given_up: BTreeSet::new(),
+            left_out: BTreeSet::new(),
             spent: Duration::ZERO,
             ended: None,
         }
@@ -166,17 +172,22 @@ impl Schedule {
         places.any(|place| self.failures[place] >= MOST_FAILURES)
     }
 
+    /// Whether a place was done in as many rounds as its case has.
+    fn has_enough(&self, place: usize) -> bool {
+        self.most_rounds[place % self.cases].is_some_and(|most| self.done[place] >= most)
+    }
+
     /// The next turn; `None` if the run is complete.
     pub fn next_turn(&mut self) -> Option<Turn> {
         loop {
-            let is_over = self.given_up.len() == self.failures.len();
+            let is_over = self.left_out.len() == self.failures.len();
             if is_over || self.time.is_some_and(|time| self.spent >= time) {
                 return None;
             }
             let tries = |place: &usize| self.tries.get(&(self.round, *place)).copied();
             let tries = |place| (place, tries(&place).unwrap_or_default());
             let places = self.order.iter().flatten().copied();
-            let mut turns = places.filter(|place| !self.given_up.contains(place)).map(tries);
+            let mut turns = places.filter(|place| !self.left_out.contains(place)).map(tries);
             let next = turns.find(|(_, tries)| self.round > 0 && !tries.is_done);
             if let Some((place, tries)) = next {
                 let (side, case) = (place / self.cases, place % self.cases);
@@ -192,7 +203,9 @@ impl Schedule {
     fn begin_round(&mut self) {
         self.round += 1;
         let all = 0..self.failures.len();
-        self.given_up = all.filter(|place| self.has_given_up(place % self.cases)).collect();
+        let is_left_out =
+            |place: &usize| self.has_given_up(place % self.cases) || self.has_enough(*place);
+        self.left_out = all.filter(is_left_out).collect();
         self.rng.shuffle(&mut self.order);
         let is_random = self.sides == 1 || self.round % 2 == 1;
         for places in &mut self.order {
@@ -209,7 +222,7 @@ impl Schedule {
         self.count
     }
 
-    /// The rounds that ran every case but those that it has given up.
+    /// The rounds that ran every case but those that it has given up, and those with fewer rounds.
     pub fn rounds(&self) -> u32 {
         (0..self.sides).map(|side| self.rounds_of_side(side)).min().unwrap_or(0)
     }
@@ -217,7 +230,8 @@ impl Schedule {
     /// The rounds of one side that ran every case but those that it has given up.
     pub fn rounds_of_side(&self, side: usize) -> u32 {
         let done = self.done[side * self.cases..][..self.cases].iter().enumerate();
-        let tried = done.filter(|(case, _)| !self.has_given_up(*case));
+        let is_enough = |case: usize| self.has_enough(side * self.cases + case);
+        let tried = done.filter(|(case, _)| !self.has_given_up(*case) && !is_enough(*case));
         tried.map(|(_, done)| *done).min().unwrap_or(0)
     }
 
@@ -225,12 +239,15 @@ impl Schedule {
     pub fn share(&self) -> f64 {
         let tried = self.done.iter().enumerate();
         let tried = tried.filter(|(place, _)| !self.has_given_up(place % self.cases));
-        let (all, done) = (tried.clone().count() as f64, tried.map(|(_, done)| *done));
-        let done = done.map(f64::from).sum::<f64>();
-        if all == 0.0 {
+        if tried.clone().count() == 0 {
             return 1.0;
         }
-        let of_rounds = self.rounds.map(|rounds| done / (f64::from(rounds) * all));
+        let done: f64 = tried.clone().map(|(_, done)| f64::from(*done)).sum();
+        let planned = |rounds: u32| -> f64 {
+            let of_place = |place: usize| self.most_rounds[place % self.cases].unwrap_or(rounds);
+            tried.map(|(place, _)| f64::from(of_place(place).min(rounds))).sum()
+        };
+        let of_rounds = self.rounds.map(|rounds| done / planned(rounds));
         let of_time = self.time.map(|time| self.spent.div_duration_f64(time));
         of_rounds.into_iter().chain(of_time).fold(0.0, f64::max).min(1.0)
     }
@@ -273,7 +290,7 @@ mod tests {
 
     use super::*;
     use crate::fixtures::without_record;
-    use crate::store::results::Procedure;
+    use crate::store::results::{CaseDetail, Procedure};
 
     /// A run of cases `0`, `1` and so on.
     fn run(
@@ -393,6 +410,26 @@ mod tests {
             orders.push(place(0) < place(7));
         }
         assert!(orders.contains(&true) && orders.contains(&false), "one always comes first");
+    }
+
+    #[test]
+    fn a_case_with_few_rounds_leaves_the_time_to_the_others() {
+        let few = CaseDetail { case: "1".to_owned(), rounds: Some(5), ..CaseDetail::default() };
+        let run = RunDescription { details: vec![few], ..run(3, 9, None, &[[0, 1]]) };
+        let mut schedule = Schedule::of(&run, &[]);
+        let done = run_turns(&mut schedule, 10_000, 1);
+        for (case, rounds) in [(0, 9), (1, 5), (2, 9)] {
+            let of_case = done.iter().filter(|(turn, _)| turn.case == case);
+            let found: Vec<u32> = of_case.map(|(turn, _)| turn.round).collect();
+            assert_eq!(found, (1..=rounds).collect::<Vec<_>>(), "case {case}");
+        }
+        assert_eq!((schedule.rounds(), schedule.share()), (9, 1.0));
+        for stop in [0, 14, 16, 22] {
+            let records: Vec<Invocation> =
+                done[..stop].iter().map(|(_, record)| record.clone()).collect();
+            let mut resumed = Schedule::of(&run, &records);
+            assert_eq!(run_turns(&mut resumed, 10_000, 1).len(), done.len() - stop);
+        }
     }
 
     #[test]

@@ -47,14 +47,15 @@ const DEFAULT: &str = "(default)";
 /// The groups, and what `brigade run` runs without one.
 fn groups(manifest: &Manifest, default: &[&Case]) -> String {
     let mut table = Table::new([left("group"), right("cases"), right("seconds"), left("question")]);
-    let mut push = |name: &str, cases: usize, question: &str| {
-        let seconds = format!("{:.0}", default_seconds(cases));
+    let mut push = |name: &str, cases: usize, seconds: f64, question: &str| {
+        let seconds = format!("{seconds:.0}");
         let cells = [name.to_owned(), cases.to_string(), seconds, question.to_owned()];
         table.push(cells.map(|cell| terminal::line(&cell)).to_vec());
     };
-    push(DEFAULT, default.len(), "What does concurrency cost on this machine?");
+    let seconds = manifest.seconds(&[], default.len());
+    push(DEFAULT, default.len(), seconds, "What does concurrency cost on this machine?");
     for GroupSpec { name, question, cases, .. } in &manifest.groups {
-        push(name, cases.len(), question);
+        push(name, cases.len(), default_seconds(cases.len()), question);
     }
     let more = format!(
         "{} measures a group; without GROUP it measures the first line. {} prints the cases of a group; {} explains one.",

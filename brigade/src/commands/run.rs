@@ -18,7 +18,7 @@ use crate::commands::{exit_after, output};
 use crate::exit::Exit;
 use crate::judge::report::{OTHER_MANIFEST, Report};
 use crate::judge::run::Run;
-use crate::manifest::{Case, Manifest, default_seconds};
+use crate::manifest::{Case, Manifest};
 use crate::measure::executables::fingerprints;
 use crate::measure::invoke::command;
 use crate::plan::Schedule;
@@ -43,7 +43,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     check_flags(&manifest, &chosen, &typed, &manifest.flags())?;
     measure.check_folder(&manifest)?;
     if names.is_empty() && output::is_read() {
-        let seconds = measure.seconds(default_seconds(chosen.len()));
+        let seconds = measure.seconds(manifest.seconds(names, chosen.len()));
         output::warn(&announcement(seconds, measure.rounds));
     }
     let mut session = Session::begin(&manifest)?;
@@ -66,7 +66,7 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
         procedure: Some(Procedure {
             command: command_line(&manifest, names, measure, described.seed),
             flags: manifest.flags(),
-            seconds: measure.seconds(default_seconds(cases.len())),
+            seconds: measure.seconds(manifest.seconds(names, cases.len())),
             partners,
             commands: cases.iter().map(|case| command_of(&manifest, case)).collect(),
             binaries: fingerprints(&binaries)?,

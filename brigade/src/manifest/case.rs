@@ -1,6 +1,7 @@
 //! Cases: command lines of programs. The line is the case's name.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::OnceLock;
 
 use clap::ValueEnum as _;
@@ -50,6 +51,8 @@ pub struct Case {
     pub check: Vec<String>,
     /// Time-out of one invocation, in seconds.
     pub timeout_seconds: u64,
+    /// The most rounds in a run of the first screen, whose other cases need more; `None` for all.
+    pub rounds: Option<u32>,
     /// The fewest CPUs it needs.
     pub needs_cpus: usize,
     /// Whether it needs io_uring.
@@ -68,6 +71,8 @@ pub struct Rule {
     flags: Option<String>,
     /// The flags with which `brigade check` runs them.
     check: Option<String>,
+    /// The most rounds in a run of the first screen.
+    rounds: Option<NonZero<u32>>,
     needs_cpus: Option<usize>,
     #[serde(default)]
     needs_io_uring: bool,
@@ -149,6 +154,7 @@ impl Case {
             parameters,
             check: words(check.unwrap_or(CHECK)),
             timeout_seconds: timeout.unwrap_or(TIMEOUT_SECONDS),
+            rounds: rules.iter().find_map(|rule| rule.rounds).map(NonZero::get),
             needs_cpus: needs_cpus.max(least_cpus),
             needs_io_uring: rules.iter().any(|rule| rule.needs_io_uring),
             kind: OnceLock::new(),

@@ -6,6 +6,7 @@ mod nearest;
 pub mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use harness::TaskKind;
@@ -71,6 +72,8 @@ pub struct Manifest {
     /// Flags of every program, unless its case has them.
     flags: String,
     comparison_flags: Option<String>,
+    /// The default time of a run of the first screen, in seconds.
+    seconds: Option<NonZero<u32>>,
     rules: Vec<Rule>,
     /// The programs by name, also those of this binary without a table.
     pub programs: BTreeMap<String, ProgramSpec>,
@@ -375,6 +378,12 @@ impl Manifest {
         &self.programs[&case.program]
     }
 
+    /// The default time of a run of these names, with so many cases, in seconds.
+    pub fn seconds(&self, names: &[String], cases: usize) -> f64 {
+        let of_screen = if names.is_empty() { self.seconds } else { None };
+        of_screen.map_or_else(|| default_seconds(cases), |seconds| f64::from(seconds.get()))
+    }
+
     /// The cases of the first screen, of its sentences and of `brigade impact`, in the manifest's
     /// order; all cases without a screen.
     pub fn default_cases(&self) -> Vec<&Case> {
@@ -603,6 +612,24 @@ cases = ["fake --placement same-cpu --kind thread --tasks 2", "fake"]
             pairs,
             [[all[1], all[0]].map(str::to_owned), [all[3], all[2]].map(str::to_owned)]
         );
+    }
+
+    #[test]
+    fn a_run_of_the_first_screen_has_a_time_of_its_own_and_rounds_are_positive() {
+        let suite = suite();
+        let cases = suite.default_cases();
+        let [screen, group] = [vec![], vec!["kinds".to_owned()]]
+            .map(|names: Vec<String>| suite.seconds(&names, cases.len()));
+        assert!(screen < group, "{screen} and {group}");
+        let few: Vec<&str> =
+            cases.iter().filter_map(|case| case.rounds.map(|_| &*case.program)).collect();
+        assert!(few.contains(&"task-memory") && few.len() < cases.len() / 2, "{few:?}");
+        let rule = |rounds: &str| {
+            let rules = format!("rules = [{{ words = 'fake', rounds = {rounds} }}]\n[programs]\n");
+            parse_with("[programs]\n", &rules)
+        };
+        assert_eq!(rule("5").unwrap().cases[0].rounds, Some(5));
+        rule("0").unwrap_err();
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub struct RunDescription {
 }
 
 /// Identifies a case independently of its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CaseDetail {
     /// The case's name.
@@ -90,6 +90,9 @@ pub struct CaseDetail {
     pub parameters: BTreeMap<String, String>,
     /// The group that it ran for.
     pub group: Option<String>,
+    /// The most rounds that it runs in; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
 }
 
 /// A case that cannot run here.
