@@ -7,8 +7,10 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 dist=$PWD/target/dist home=${CARGO_HOME:-$HOME/.cargo}
 rm -rf -- "$dist" && mkdir -p -- "$dist"
-for_target=()
+for_target=() strip=(--strip)
 [[ " $* " != *' --target aarch64-'* ]] || for_target=(--for arm64)
+# This machine's strip knows no binary for another one.
+[[ " $* " != *' --no-strip '* ]] || strip=()
 ! command -v go >/dev/null ||
     CGO_ENABLED=0 sh guests/go/build "${for_target[@]}" "$dist/goroutine-brigade" -trimpath
 # The licences of the linked crates.
@@ -19,4 +21,4 @@ cargo tree --locked --package brigade --edges normal --prefix none --format '{p}
             -printf "\n== $crate $version %f\n\n" -exec cat {} \; 2>/dev/null || true
     done >"$dist/licences"
 RUSTFLAGS="${RUSTFLAGS-} --remap-path-prefix=$PWD=. --remap-path-prefix=$home=cargo" \
-    cargo deb --locked --strip --package brigade "$@"
+    cargo deb --locked "${strip[@]}" --package brigade "$@"
