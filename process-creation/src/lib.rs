@@ -26,7 +26,7 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
-use harness::failure::UsageError;
+use harness::failure::{Refusal, UsageError};
 use harness::limits::{Kind, Need, require};
 use harness::threads::{self, outcome_of_process};
 use harness::{Bench, Launch, Measured, Spec, TaskKind, failure};
@@ -173,7 +173,14 @@ impl Launcher {
             }
             Via::Thread => thread::Builder::new().spawn(|| ()).map(Launched::Thread),
         };
-        launched.map_err(failure::to_create(format_args!("task {task}")))
+        launched.map_err(|cause| {
+            if self.via == Via::CloneVm && is_refused(&cause) {
+                let reason =
+                    format!("--via clone-vm is refused here: {cause}; choose another --via");
+                return Refusal(reason).into();
+            }
+            failure::to_create(format_args!("task {task}"))(cause)
+        })
     }
 }
 
@@ -185,6 +192,13 @@ impl Launched {
             Self::Thread(thread) => threads::join(task, thread),
         }
     }
+}
+
+/// Whether a filter of system calls, a sandbox or an emulator such as qemu-user forbids the call: no
+/// number of tasks would do.
+fn is_refused(cause: &io::Error) -> bool {
+    let errno = cause.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM))
 }
 
 fn fork(exec: bool) -> io::Result<Pid> {

@@ -74,7 +74,12 @@ impl Invocation {
 
     /// Denies it io_uring by a filter of system calls, as in containers.
     pub fn denied_io_uring(self) -> Self {
-        self.first(|| deny(libc::SYS_io_uring_setup))
+        self.denied(libc::SYS_io_uring_setup)
+    }
+
+    /// Denies it a system call, where [`filters_calls`].
+    pub fn denied(self, call: libc::c_long) -> Self {
+        self.first(move || deny(call))
     }
 
     pub fn start(mut self) -> Running {
@@ -91,6 +96,18 @@ impl Invocation {
     pub fn record(self) -> Record {
         self.and(&["--json"]).run().succeeded().record()
     }
+}
+
+/// Whether system calls can be denied here; reports a skipped test if not, as under qemu-user.
+pub fn filters_calls() -> bool {
+    let mut command = crate::command("true");
+    // SAFETY: it makes two system calls.
+    unsafe { command.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
+    let status = command.status();
+    if let Err(error) = &status {
+        crate::skip("denied system calls", &format!("no filter is accepted: {error}"));
+    }
+    status.is_ok()
 }
 
 /// Denies this process and its children a system call.
