@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use harness::emulation::emulated_on;
 use harness::record::{Ending, Record};
-use harness::system_files;
+use harness::system_files::{self, SystemFiles};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
@@ -17,11 +18,16 @@ const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json
 /// CPU time a hundred times as long as setting up two tasks.
 const MEASURING_TICKS: u64 = 20;
 
+/// How many times as long setting up takes if an emulator translates the program first.
+const EMULATED_SET_UP: u64 = 10;
+
 /// An endless run that is measuring.
 pub fn measuring(program: &Program) -> Running {
     let mut running = program.few_tasks(2).and(ENDLESS).start();
+    let is_emulated = emulated_on(&SystemFiles::live()).is_some();
+    let ticks = if is_emulated { MEASURING_TICKS * EMULATED_SET_UP } else { MEASURING_TICKS };
     running.wait_until("it was measuring", |pid| {
-        stat(pid).is_some_and(|stat| stat.user_ticks + stat.system_ticks >= MEASURING_TICKS)
+        stat(pid).is_some_and(|stat| stat.user_ticks + stat.system_ticks >= ticks)
     });
     running
 }
