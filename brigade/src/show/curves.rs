@@ -86,9 +86,14 @@ fn curves_by<'a>(parameter: &str, rows: &[&'a Row]) -> Vec<Curve<'a>> {
     curves
 }
 
+/// If the largest number is less than this many times the smallest, the axis has a tick at each.
+const NARROW: f64 = 2.0;
+
 /// Both axes of a picture, which are logarithmic.
 struct Axes {
     numbers: Scale,
+    /// The ticks of the numbers.
+    ticks: Vec<f64>,
     figures: Scale,
     unit: Quantity,
     /// Whether a curve has the number 0, which no logarithmic axis has: it is left of the axis.
@@ -105,8 +110,10 @@ impl Axes {
             let figure = point.row.figure.map(|figure| figure.value);
             [figure, ends.map(|ends| ends.low), ends.map(|ends| ends.high)]
         });
+        let (numbers, ticks) = axis_of_numbers(points().map(|point| point.number))?;
         Some(Self {
-            numbers: Scale::new(Quantity::Ratio, points().map(|point| point.number))?,
+            numbers,
+            ticks,
             figures: Scale::new(unit, figures.flatten())?,
             unit,
             has_zero: points().any(|point| point.number == 0.0),
@@ -145,8 +152,8 @@ impl Axes {
         if self.has_zero {
             elements += &self.upright(0.0, "none");
         }
-        let step = self.numbers.ticks().len().div_ceil(5);
-        for number in self.numbers.ticks().iter().step_by(step) {
+        let step = self.ticks.len().div_ceil(5);
+        for number in self.ticks.iter().step_by(step) {
             elements += &self.upright(*number, &brief(*number));
         }
         elements
@@ -157,6 +164,23 @@ impl Axes {
         let x = self.across(number);
         line((x, TOP), (x, BOTTOM), "grid") + &text(x, BOTTOM + 15.0, MIDDLE, "axis", words)
     }
+}
+
+/// The axis of these numbers, and its ticks. Shares of reads, such as 90, 99 and 100 %, lie between two
+/// ticks of a usual axis.
+fn axis_of_numbers(numbers: impl Iterator<Item = f64>) -> Option<(Scale, Vec<f64>)> {
+    let mut numbers: Vec<f64> = numbers.filter(|number| *number > 0.0).collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    let ends = numbers.first().copied().zip(numbers.last().copied());
+    if let Some((least, most)) = ends
+        && most < NARROW * least
+    {
+        return Some((Scale::tight(numbers.iter().copied())?, numbers));
+    }
+    let scale = Scale::new(Quantity::Ratio, numbers)?;
+    let ticks = scale.ticks().to_vec();
+    Some((scale, ticks))
 }
 
 /// Between what a figure lies: most processes of a row, or the interval of a ratio.
@@ -185,6 +209,7 @@ impl NumberWords {
     fn new(parameter: &str) -> Self {
         let [in_title, on_axis] = match parameter {
             "greedy_for" => ["µs of computing", "computing, µs"],
+            "read" => ["share of reads", "reads, %"],
             "resident_mib" => ["MiB of resident memory", "resident memory, MiB"],
             "working_set" => ["bytes of working set", "working set, bytes"],
             "work" => ["work", "units of work"],

@@ -30,7 +30,10 @@ const HEADING: f64 = 40.0;
 const NAME: f64 = 20.0;
 const ROW: f64 = 38.0;
 /// Where figures and factors end, as shares of a column's width.
-const FIGURES: f64 = 0.83;
+const FIGURES: f64 = 0.8;
+/// The width of a letter of a heading, and the space after it, in pixels.
+const LETTER: f64 = 11.0;
+const AFTER_HEADING: f64 = 12.0;
 
 /// The picture; `None` unless the run measured something on the first screen.
 pub fn picture(report: &Report) -> Option<String> {
@@ -84,7 +87,7 @@ fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
         let ends = ends.flat_map(|span| [span.low, span.high]);
         let Some(scale) = Scale::new(Quantity::Nanoseconds, ends) else { continue };
         body += &text(0.0, y + 18.0, START, "head", &part.heading);
-        body += &text(1.0, y + 18.0, END, "axis", &part.of);
+        body += &text(1.0, y + 18.0, END, "axis", &beside_heading(part, width));
         y += HEADING - 12.0;
         for block in &part.blocks {
             if !block.name.is_empty() {
@@ -101,6 +104,17 @@ fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
         y += 12.0;
     }
     body
+}
+
+/// What the figures of a part are, as far as that fits beside its heading.
+fn beside_heading(part: &ScreenPart, width: f64) -> String {
+    let heading = part.heading.chars().count() as f64 * LETTER;
+    let room = width - heading - AFTER_HEADING;
+    if cut(&part.of, room) == part.of {
+        return part.of.clone();
+    }
+    let without_details = part.of.split(", ").next().unwrap_or_default();
+    cut(without_details, room)
 }
 
 /// A row: label, figure and factor, and below them its place on the axis.
@@ -141,6 +155,22 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use crate::judge::state::Word;
+
+    #[test]
+    fn words_beside_a_heading_leave_room_for_it() {
+        let part = |heading: &str, of: &str| {
+            let part = ScreenPart {
+                heading: heading.to_owned(),
+                of: of.to_owned(),
+                ..fixtures::report().screen[0].clone()
+            };
+            beside_heading(&part, 352.0)
+        };
+        let requests = "CPU time per request, 1,000 connections, 10 busy";
+        assert_eq!(part("SERVE", requests), "CPU time per request");
+        assert_eq!(part("CREATE", "start, run and join one"), "start, run and join one");
+        assert!(part("SERVE", &"x".repeat(90)).ends_with('…'));
+    }
 
     #[test]
     fn rows_are_sorted_within_their_block_and_the_title_is_the_finding() {
