@@ -2,7 +2,7 @@
 //!
 //! Every round has every case once, shuffled, so that no case always follows the same other and
 //! none gets all of a quiet or busy stretch; cases that a report compares run back to back, as do
-//! the two sides of a comparison. The next turn depends only on `run.json` and the invocations so
+//! the two sides of a comparison. Later rounds leave out cases that have only a few. The next turn depends only on `run.json` and the invocations so
 //! far, so a run resumes from its records.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,8 +107,7 @@ impl Schedule {
         let seconds = procedure.and_then(|procedure| procedure.seconds);
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let detail = |name: &String| run.details.iter().find(|detail| detail.case == *name);
-        // A comparison needs every pair of rounds.
-        let most_rounds = |name| if sides == 1 { detail(name)?.rounds } else { None };
+        let most_rounds = |name| detail(name)?.rounds;
         Self {
             rounds: (run.rounds > 0 || time.is_none()).then_some(run.rounds),
             time,
@@ -227,12 +226,14 @@ impl Schedule {
         (0..self.sides).map(|side| self.rounds_of_side(side)).min().unwrap_or(0)
     }
 
-    /// The rounds of one side that ran every case but those that it has given up.
+    /// The rounds of one side that ran every case but those that it has given up, and those with
+    /// fewer rounds.
     pub fn rounds_of_side(&self, side: usize) -> u32 {
-        let done = self.done[side * self.cases..][..self.cases].iter().enumerate();
-        let is_enough = |case: usize| self.has_enough(side * self.cases + case);
-        let tried = done.filter(|(case, _)| !self.has_given_up(*case) && !is_enough(*case));
-        tried.map(|(_, done)| *done).min().unwrap_or(0)
+        let places = side * self.cases..(side + 1) * self.cases;
+        let tried = places.filter(|place| !self.has_given_up(place % self.cases));
+        let (few, all): (Vec<usize>, Vec<usize>) = tried.partition(|place| self.has_enough(*place));
+        let done = |place: &usize| self.done[*place];
+        all.iter().map(done).min().or_else(|| few.iter().map(done).max()).unwrap_or(0)
     }
 
     /// The share of the run that is done.
@@ -430,6 +431,11 @@ mod tests {
             let mut resumed = Schedule::of(&run, &records);
             assert_eq!(run_turns(&mut resumed, 10_000, 1).len(), done.len() - stop);
         }
+        let mut alone = run;
+        alone.cases = vec!["1".to_owned()];
+        let mut schedule = Schedule::of(&alone, &[]);
+        assert_eq!(run_turns(&mut schedule, 10_000, 1).len(), 5);
+        assert_eq!((schedule.rounds(), schedule.share()), (5, 1.0), "of nothing but that case");
     }
 
     #[test]

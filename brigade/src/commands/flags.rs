@@ -197,11 +197,12 @@ pub struct RunFlags {
 /// How to measure cases, and where to save the records.
 #[derive(Debug, Default, PartialEq, Args)]
 pub struct MeasureFlags {
-    /// Number of rounds; a round runs every case once [default: as many as fit the time]
+    /// Number of rounds; a round runs every case once, but `brigade run` alone measures memory in
+    /// five [default: as many as fit the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Start nothing after this many seconds [default: 7 per case, at least 30; comparisons: 25 per
-    /// case; with --rounds: no limit]
+    /// Start nothing after this many seconds [default: 7 per case, at least 30; `brigade run`
+    /// alone: 120; comparisons: 25 per case; with --rounds: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = amount)]
     pub time: Option<f64>,
     /// Seed for the order of cases

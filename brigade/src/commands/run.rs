@@ -60,7 +60,12 @@ pub fn run(names: &[String], flags: &RunFlags, mut manifest: Manifest) -> anyhow
     let environment = Environment::capture(&manifest);
     let mut partners = manifest.partners();
     partners.retain(|pair| pair.iter().all(|name| cases.iter().any(|case| case.name == *name)));
-    let described = described(&manifest, &cases, names, measure);
+    let mut described = described(&manifest, &cases, names, measure);
+    if names.is_empty() {
+        for (detail, case) in described.details.iter_mut().zip(&cases) {
+            detail.rounds = case.rounds;
+        }
+    }
     let description = RunDescription {
         skipped: skipped.into_iter().map(Skipped::anonymous).collect(),
         procedure: Some(Procedure {

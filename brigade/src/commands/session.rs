@@ -233,7 +233,7 @@ pub fn described(
             program: case.program.clone(),
             parameters: case.parameters.clone(),
             group,
-            rounds: if chosen.is_empty() { case.rounds } else { None },
+            rounds: None,
         }
     };
     RunDescription {

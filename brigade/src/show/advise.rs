@@ -47,7 +47,7 @@ pub fn page(standing: Option<&Standing>, settings: &[Setting], unusual: &[Unusua
 fn unknown() -> String {
     let command = unbroken("brigade run");
     format!(
-        "NO ANSWER: no run shows how fast this machine is. Measure it first: {command} (3 minutes)"
+        "NO ANSWER: no run shows how fast this machine is. Measure it first: {command} (2 minutes)"
     )
 }
 
@@ -60,7 +60,7 @@ fn answer(Standing { report, ranks, slow }: &Standing) -> String {
         let command = unbroken("brigade run");
         return format!(
             "NO ANSWER: too few recorded machines have the figures of {}. Measure those that most \
-             have: {command} (3 minutes)",
+             have: {command} (2 minutes)",
             report.run.name
         );
     }
@@ -181,7 +181,7 @@ mod tests {
             let shown = text(&page(standing, &[], &[]));
             let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(shown.starts_with("NO ANSWER: "), "{shown}");
-            assert!(shown.contains("brigade run (3 minutes)"), "{shown}");
+            assert!(shown.contains("brigade run (2 minutes)"), "{shown}");
             assert!(!shown.contains("suspect"), "no table without rows: {shown}");
         }
         report.run.state.word = Word::Busy;

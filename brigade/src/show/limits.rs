@@ -175,7 +175,7 @@ pub fn connections(
         let costs = match &servers {
             None => {
                 let command = unbroken("brigade run");
-                format!("What they cost is not known yet: {command} (3 minutes)")
+                format!("What they cost is not known yet: {command} (2 minutes)")
             }
             Some((report, _)) if !is_fit => {
                 let run = &report.run;
@@ -355,7 +355,7 @@ mod tests {
         Medians of run-1, which was BUSY.
         ");
         insta::assert_snapshot!(text(&[], None), @"
-        BOTH FIT. What they cost is not known yet: brigade run (3 minutes)
+        BOTH FIT. What they cost is not known yet: brigade run (2 minutes)
         What is left of that with work in a request: brigade run serve (5 minutes)
         ");
     }
