@@ -35,23 +35,26 @@ pub fn verdict(run: &RunSummary) -> RunVerdict {
     let state = &run.state;
     let RunVerdict { word, is_good, text } = of_state(state);
     if run.progress.seconds_left.is_some() {
-        let word = if state.word == Word::Early { "EARLY" } else { word };
-        return RunVerdict { word, is_good, text };
+        return match state.word {
+            Word::Early => RunVerdict { word: "EARLY", is_good, text: too_few_rounds() },
+            _ => RunVerdict { word, is_good, text },
+        };
     }
-    let is_too_short = match state.word {
+    let telling = telling_word(state);
+    let is_too_short = match telling {
         Word::Early => run.progress.is_complete,
         Word::Unknown => !state.causes.is_empty(),
         _ => false,
     };
     let text = if is_too_short && let Some(command) = command::longer(run) {
         format!("{text} For a longer run: {command}")
-    } else if state.word == Word::Early && !run.progress.is_complete && run.progress.resumable {
+    } else if telling == Word::Early && !run.progress.is_complete && run.progress.resumable {
         format!("{text} Resume the run.")
     } else if !state.is_fit
         && let Some(command) = command::same_cases(run)
     {
         let cause = what_disturbed(state);
-        let when = when(state.word);
+        let when = when(telling);
         format!("{cause}. Do not quote these figures; repeat it {when}: {command}")
     } else {
         text
@@ -62,11 +65,9 @@ pub fn verdict(run: &RunSummary) -> RunVerdict {
 /// The verdict on an ended run in this state.
 pub fn of_state(state: &State) -> RunVerdict {
     let others = state.causes.iter().find(|cause| cause.word == Word::Busy);
-    let text = match (state.word, others) {
-        (Word::Early, _) if is_disturbed(state) => {
-            format!("a verdict takes {FEWEST_ROUNDS} rounds, and {}.", what_disturbed(state))
-        }
-        (Word::Early, _) => format!("a verdict takes {FEWEST_ROUNDS} rounds."),
+    let telling = telling_word(state);
+    let text = match (telling, others) {
+        (Word::Early, _) => too_few_rounds(),
         (Word::Unknown, None) => "the run did not record what other programs took.".to_owned(),
         (Word::Unknown, Some(others)) => format!(
             "in so short a run, nothing shows whether other programs took up to {} of the CPUs.",
@@ -83,12 +84,20 @@ pub fn of_state(state: &State) -> RunVerdict {
             format!("{}. {advice}.", what_disturbed(state))
         }
     };
-    RunVerdict { word: word(state.word), is_good: state.word == Word::Quiet, text }
+    RunVerdict { word: word(telling), is_good: state.word == Word::Quiet, text }
 }
 
-/// Whether something is known to have biased the figures.
-fn is_disturbed(state: &State) -> bool {
-    !state.is_fit && state.causes.iter().any(|cause| !cause.is_bound)
+fn too_few_rounds() -> String {
+    format!("a verdict takes {FEWEST_ROUNDS} rounds.")
+}
+
+/// The state's word. Of a run that is short as well, what disturbed it matters more.
+fn telling_word(state: &State) -> Word {
+    let seen = state.causes.iter().find(|cause| !cause.is_bound);
+    match (state.word, seen) {
+        (Word::Early, Some(cause)) if !state.is_fit => cause.word,
+        (word, _) => word,
+    }
 }
 
 fn word(word: Word) -> &'static str {
@@ -111,10 +120,7 @@ fn word(word: Word) -> &'static str {
 /// Why a run answers nothing, and the command to type when that is over; `None` if the run does not
 /// have it.
 pub fn no_answer(state: &State, command: Option<&str>) -> RunVerdict {
-    // Of a run that is short as well, what disturbed it matters more.
-    let seen = state.causes.iter().find(|cause| !cause.is_bound);
-    let named = match state.word {
-        Word::Early if !state.is_fit => seen.map_or(state.word, |cause| cause.word),
+    let named = match telling_word(state) {
         Word::Early if state.is_unsteady() => Word::Unsteady,
         other => other,
     };
@@ -286,10 +292,15 @@ mod tests {
     #[test]
     fn a_short_run_says_what_disturbed_it() {
         let mut run = run(Word::Early, false, &["brigade", "run"]);
-        let shown = verdict(&run).text;
-        assert!(shown.contains("and other programs took "), "{shown}");
+        let RunVerdict { word, text, .. } = verdict(&run);
+        assert!(word == "BUSY" && text.contains("other programs took "), "{word}: {text}");
+        assert_eq!(of_state(&run.state).word, "BUSY");
+        run.progress.seconds_left = Some(1.0);
+        assert_eq!(verdict(&run).word, "EARLY");
+        run.progress.seconds_left = None;
         run.state.is_fit = true;
-        assert!(!verdict(&run).text.contains("other programs"));
+        let RunVerdict { word, text, .. } = verdict(&run);
+        assert!(word == "SHORT" && !text.contains("other programs"), "{word}: {text}");
     }
 
     #[test]
