@@ -44,9 +44,12 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// The line with this case.
-    pub fn line_of(&self, case: &str) -> Option<&LoadLine> {
-        self.lines.iter().find(|line| line.cases.iter().any(|known| known == case))
+    /// The line with this case, and the number of its load.
+    pub fn place_of(&self, case: &str) -> Option<(&LoadLine, usize)> {
+        self.lines.iter().find_map(|line| {
+            let at = line.cases.iter().position(|known| known == case)?;
+            Some((line, at))
+        })
     }
 }
 

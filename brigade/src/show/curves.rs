@@ -166,17 +166,15 @@ impl Axes {
     }
 }
 
-/// The axis of these numbers, and its ticks. Shares of reads, such as 90, 99 and 100 %, lie between two
-/// ticks of a usual axis.
+/// The axis of these numbers, and its ticks; `None` if none is positive. Shares of reads, such as 90, 99
+/// and 100 %, lie between two ticks of a usual axis.
 fn axis_of_numbers(numbers: impl Iterator<Item = f64>) -> Option<(Scale, Vec<f64>)> {
     let mut numbers: Vec<f64> = numbers.filter(|number| *number > 0.0).collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
-    let ends = numbers.first().copied().zip(numbers.last().copied());
-    if let Some((least, most)) = ends
-        && most < NARROW * least
-    {
-        return Some((Scale::tight(numbers.iter().copied())?, numbers));
+    if *numbers.last()? < NARROW * numbers[0] {
+        let scale = Scale::tight(numbers.iter().copied())?;
+        return Some((scale, numbers));
     }
     let scale = Scale::new(Quantity::Ratio, numbers)?;
     let ticks = scale.ticks().to_vec();
@@ -250,14 +248,13 @@ fn picture(
     let letters = apart(&wanted);
     let mut legend = Vec::new();
     for (index, (points, last)) in curves.iter().zip(lasts).enumerate() {
-        let own = table.and_then(|table| table.line_of(&last.case));
+        let line_of = |case: &str| Some(table?.place_of(case)?.0);
         let other = last.other.as_ref();
-        let other = table.zip(other).and_then(|(table, other)| table.line_of(&other.case));
         let letter = char::from(b'A' + (index % 26) as u8);
-        // The letters of a table are the same in every run; a ratio is of two lines.
-        let (letter, name) = match (own, other, is_ratio) {
-            (Some(own), _, false) => (own.letter, own.label.clone()),
-            (Some(own), Some(other), true) => (letter, format!("{} / {}", own.label, other.label)),
+        let (letter, name) = match (line_of(&last.case), other.map(|other| line_of(&other.case))) {
+            // The letters of a table are the same in every run.
+            (Some(own), None) => (own.letter, own.label.clone()),
+            (Some(own), Some(Some(other))) => (letter, format!("{} / {}", own.label, other.label)),
             _ => (letter, name_without(last, parameter, names)),
         };
         let mut elements = curve(points, &axes, &name);

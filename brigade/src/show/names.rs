@@ -204,10 +204,7 @@ fn name_in_table(group: &Group, row: &Row) -> Option<String> {
 
 /// The line of a row, and the number of its load.
 pub fn place_of<'a>(group: &'a Group, row: &Row) -> Option<(&'a LoadLine, usize)> {
-    group.loads.as_ref()?.lines.iter().find_map(|line| {
-        let at = line.cases.iter().position(|case| *case == row.case)?;
-        Some((line, at))
-    })
+    group.loads.as_ref()?.place_of(&row.case)
 }
 
 #[cfg(test)]

@@ -451,6 +451,21 @@ mod tests {
         assert_eq!(picture.legend[0].1, "A RwLock * / Mutex *");
     }
 
+    /// On a usual axis they lie within a tenth of it, next to one tick.
+    #[test]
+    fn numbers_that_lie_close_together_are_apart_with_a_tick_at_each() {
+        let of = |numbers: [u64; 3]| {
+            let rows = numbers.map(|tasks| row("a", tasks, 10.0));
+            let [picture] = <[Picture; 1]>::try_from(pictures(rows.to_vec())).expect("one");
+            let ticks = numbers.map(|number| format!(">{number}</text>"));
+            (ticks.map(|tick| picture.body.contains(&tick)), picture.body)
+        };
+        let (has_tick, body) = of([90, 99, 100]);
+        assert_eq!(has_tick, [true; 3], "{body}");
+        assert!(body.contains("cx=\"34.11%\"") && body.contains("cx=\"71.89%\""), "{body}");
+        assert_eq!(of([90, 99, 1000]).0, [false, false, true], "a usual one");
+    }
+
     #[test]
     fn a_ratio_names_both_sides_and_no_work_is_left_of_the_axis() {
         let comparison = |work: &str| {
