@@ -1,14 +1,16 @@
 //! The first screen as a picture to post: a finding as its title, and the rows of each block,
 //! cheapest first, with factors.
 
+use std::borrow::Cow;
+
 use harness::TaskKind;
 
 use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::svg::{
-    END, FACTORS, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained, file, group,
-    kind_style, line, placed, text,
+    CHARACTER, END, FACTORS, LINE, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained,
+    file, group, kind_style, line, placed, text,
 };
 use super::verdict::verdict;
 use crate::judge::report::{Report, ScreenPart};
@@ -31,6 +33,8 @@ const NAME: f64 = 20.0;
 const ROW: f64 = 38.0;
 /// Where figures and factors end, as shares of a column's width.
 const FIGURES: f64 = 0.8;
+/// The width of a column.
+const WIDTH: f64 = (SIZE.width - 2.0 * MARGIN - BETWEEN) / 2.0;
 /// The width of a letter of a heading, and the space after it, in pixels.
 const LETTER: f64 = 11.0;
 const AFTER_HEADING: f64 = 12.0;
@@ -45,9 +49,8 @@ pub fn picture(report: &Report) -> Option<String> {
     // The first part fills a column, the others share one.
     let (left, right) = parts.split_at_checked(1)?;
     let height = height_of_rows(left).min(height_of_rows(right)).min(ROW);
-    let width = (SIZE.width - 2.0 * MARGIN - BETWEEN) / 2.0;
     let column_at = |parts: &[ScreenPart], x: f64| {
-        placed(&column(parts, height, width), x, TOP, Size { width, height: BOTTOM - TOP })
+        placed(&column(parts, height), x, TOP, Size { width: WIDTH, height: BOTTOM - TOP })
     };
     // A disturbed run has found nothing.
     let finding = if report.run.state.is_fit { finding(&parts) } else { None };
@@ -62,7 +65,7 @@ pub fn picture(report: &Report) -> Option<String> {
     body += &line_at(74.0, "", &machine);
     body += &line_at(SIZE.height - 14.0, "axis", &legend);
     body += &column_at(left, MARGIN);
-    body += &column_at(right, MARGIN + width + BETWEEN);
+    body += &column_at(right, MARGIN + WIDTH + BETWEEN);
     Some(file(&title, &legend, SIZE, &group("", "poster", &body)))
 }
 
@@ -74,12 +77,13 @@ fn rows(part: &ScreenPart) -> impl Iterator<Item = &Row> {
 fn height_of_rows(parts: &[ScreenPart]) -> f64 {
     let count = parts.iter().flat_map(rows).count();
     let names = parts.iter().flat_map(|part| &part.blocks).filter(|block| !block.name.is_empty());
-    let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64;
+    let lines: usize = parts.iter().map(|part| beside_heading(part).len() - 1).sum();
+    let rest = HEADING * parts.len() as f64 + NAME * names.count() as f64 + LINE * lines as f64;
     (BOTTOM - TOP - rest) / count.max(1) as f64
 }
 
 /// Parts below one another, with rows of this height.
-fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
+fn column(parts: &[ScreenPart], height: f64) -> String {
     let mut body = String::new();
     let mut y = 0.0;
     for part in parts {
@@ -87,11 +91,14 @@ fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
         let ends = ends.flat_map(|span| [span.low, span.high]);
         let Some(scale) = Scale::new(Quantity::Nanoseconds, ends) else { continue };
         body += &text(0.0, y + 18.0, START, "head", &part.heading);
-        body += &text(1.0, y + 18.0, END, "axis", &beside_heading(part, width));
-        y += HEADING - 12.0;
+        let lines = beside_heading(part);
+        for (number, words) in lines.iter().enumerate() {
+            body += &text(1.0, y + 18.0 + LINE * number as f64, END, "axis", words);
+        }
+        y += HEADING - 12.0 + LINE * (lines.len() - 1) as f64;
         for block in &part.blocks {
             if !block.name.is_empty() {
-                body += &text(0.0, y + 14.0, START, "axis", &cut(&block.name, width));
+                body += &text(0.0, y + 14.0, START, "axis", &cut(&block.name, WIDTH));
                 y += NAME;
             }
             let mut rows: Vec<&Row> = block.rows.iter().collect();
@@ -106,15 +113,12 @@ fn column(parts: &[ScreenPart], height: f64, width: f64) -> String {
     body
 }
 
-/// What the figures of a part are, as far as that fits beside its heading.
-fn beside_heading(part: &ScreenPart, width: f64) -> String {
+/// What the figures of a part are, in one or more lines that leave room for its heading.
+fn beside_heading(part: &ScreenPart) -> Vec<String> {
     let heading = part.heading.chars().count() as f64 * LETTER;
-    let room = width - heading - AFTER_HEADING;
-    if cut(&part.of, room) == part.of {
-        return part.of.clone();
-    }
-    let without_details = part.of.split(", ").next().unwrap_or_default();
-    cut(without_details, room)
+    let room = (WIDTH - heading - AFTER_HEADING).max(CHARACTER);
+    let lines = textwrap::wrap(&part.of, (room / CHARACTER) as usize);
+    lines.into_iter().map(Cow::into_owned).collect()
 }
 
 /// A row: label, figure and factor, and below them its place on the axis.
@@ -164,12 +168,14 @@ mod tests {
                 of: of.to_owned(),
                 ..fixtures::report().screen[0].clone()
             };
-            beside_heading(&part, 352.0)
+            beside_heading(&part)
         };
         let requests = "CPU time per request, 1,000 connections, 10 busy";
-        assert_eq!(part("SERVE", requests), "CPU time per request");
-        assert_eq!(part("CREATE", "start, run and join one"), "start, run and join one");
-        assert!(part("SERVE", &"x".repeat(90)).ends_with('…'));
+        let lines = part("SERVE", requests);
+        assert_eq!((lines.len(), &*lines.join(" ")), (2, requests));
+        assert_eq!(part("CREATE", "start, run and join one"), ["start, run and join one"]);
+        assert_eq!(part("CREATE", "").len(), 1);
+        assert_eq!(part(&"X".repeat(90), "a b").len(), 2);
     }
 
     #[test]
