@@ -7,7 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::thread;
 
 use contract::invocation::at_once;
 use contract::repository;
@@ -239,13 +238,8 @@ fn report_of(run: &Path, format: &str) -> String {
 }
 
 /// The reports of the recorded runs in JSON, which several tests read.
-pub static JSON: LazyLock<Vec<String>> = LazyLock::new(|| {
-    thread::scope(|scope| {
-        let begin = |run: PathBuf| scope.spawn(move || report_of(&run, "json"));
-        let reports: Vec<_> = repository::recorded_runs().into_iter().map(begin).collect();
-        reports.into_iter().map(|report| report.join().expect("a report")).collect()
-    })
-});
+pub static JSON: LazyLock<Vec<String>> =
+    LazyLock::new(|| at_once(repository::recorded_runs(), |run| report_of(&run, "json")));
 
 /// A default run, and a run with curves.
 const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";

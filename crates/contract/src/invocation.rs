@@ -247,12 +247,18 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Calls `check` with all items at the same time, each in a thread: for checks that mostly wait.
-pub fn at_once<T: Send>(items: impl IntoIterator<Item = T>, check: impl Fn(T) + Sync) {
-    let check = &check;
+/// Calls `body` with all items at the same time, each in a thread, for what mostly waits or computes
+/// alone. Returns the results in the order of the items.
+///
+/// # Panics
+/// If one of the calls does.
+pub fn at_once<T: Send, R: Send>(
+    items: impl IntoIterator<Item = T>,
+    body: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    let body = &body;
     thread::scope(|scope| {
-        for item in items {
-            scope.spawn(move || check(item));
-        }
-    });
+        let calls: Vec<_> = items.into_iter().map(|item| scope.spawn(move || body(item))).collect();
+        calls.into_iter().map(|call| call.join().expect("no panic")).collect()
+    })
 }
