@@ -32,10 +32,10 @@
 //! Known biases: each acquisition reads the counter before the work inside and writes it after, two
 //! accesses to the lock's cache line. A processor overlaps real work with the acquisition; here
 //! it cannot, since each piece of work depends on the one before it. An open loop reads the clock
-//! inside, and so does an acquisition that is timed with `--read`; counts and times that are then
-//! kept for each acquisition take 5 ns of it. Async tasks do not suspend while they hold the lock, so
-//! on one worker no task ever finds it taken. A thread's lock blocks the worker of an async task. All
-//! tasks start at the same time, and the last iterations may run without some of them.
+//! inside, and so does an acquisition that is timed with `--read`; with nothing inside, what is then
+//! counted and timed takes a fifth of an acquisition. Async tasks do not suspend while they hold the
+//! lock, so on one worker no task ever finds it taken. A thread's lock blocks the worker of an async
+//! task. All tasks start at the same time, and the last iterations may run without some of them.
 
 mod locks;
 mod readers;

@@ -130,7 +130,7 @@ macro_rules! blocking {
                 inside()
             }
 
-            // Otherwise it is called, since `repeat` has both, and takes a tenth longer.
+            // Otherwise the compiler calls it, since `repeat` has both: a tenth longer.
             #[inline]
             fn run_read_locked<R>(&self, inside: impl FnOnce() -> R) -> R {
                 let $lock = self;
