@@ -233,6 +233,7 @@ impl Schedule {
         let tried = places.filter(|place| !self.has_given_up(place % self.cases));
         let (few, all): (Vec<usize>, Vec<usize>) = tried.partition(|place| self.has_enough(*place));
         let done = |place: &usize| self.done[*place];
+        // Of nothing but cases with few rounds, as many as they had.
         all.iter().map(done).min().or_else(|| few.iter().map(done).max()).unwrap_or(0)
     }
 
