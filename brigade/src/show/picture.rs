@@ -9,8 +9,8 @@ use super::machine::machine_and_day;
 use super::quantity::{factor, figure};
 use super::scale::Scale;
 use super::svg::{
-    CHARACTER, END, FACTORS, LINE, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained,
-    file, group, kind_style, line, placed, text,
+    END, FACTORS, LINE, MEDIAN, RANGE, START, Size, class_of, cut, disc, explained, file, group,
+    kind_style, line, placed, text,
 };
 use super::verdict::verdict;
 use crate::judge::report::{Report, ScreenPart};
@@ -35,8 +35,9 @@ const ROW: f64 = 38.0;
 const FIGURES: f64 = 0.8;
 /// The width of a column.
 const WIDTH: f64 = (SIZE.width - 2.0 * MARGIN - BETWEEN) / 2.0;
-/// The width of a letter of a heading, and the space after it, in pixels.
+/// The width of a letter of a heading and of one beside it, and the space between, in pixels.
 const LETTER: f64 = 11.0;
+const SMALL_LETTER: f64 = 7.2;
 const AFTER_HEADING: f64 = 12.0;
 
 /// The picture; `None` unless the run measured something on the first screen.
@@ -116,8 +117,8 @@ fn column(parts: &[ScreenPart], height: f64) -> String {
 /// What the figures of a part are, in one or more lines that leave room for its heading.
 fn beside_heading(part: &ScreenPart) -> Vec<String> {
     let heading = part.heading.chars().count() as f64 * LETTER;
-    let room = (WIDTH - heading - AFTER_HEADING).max(CHARACTER);
-    let lines = textwrap::wrap(&part.of, (room / CHARACTER) as usize);
+    let room = (WIDTH - heading - AFTER_HEADING).max(SMALL_LETTER);
+    let lines = textwrap::wrap(&part.of, (room / SMALL_LETTER) as usize);
     lines.into_iter().map(Cow::into_owned).collect()
 }
 
