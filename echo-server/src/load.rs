@@ -314,8 +314,8 @@ impl Load {
         self.silence.look(self.passed(), waiting)
     }
 
-    /// A number that rises with every message sent, although its answer then counts no longer, and
-    /// with every byte received.
+    /// A number that rises with every byte received, and with every message sent, which resets what
+    /// was received of the answer before.
     fn passed(&self) -> u64 {
         let received = self.connections.iter().map(|one| one.received as u64);
         self.sent * (self.message.len() as u64 + 1) + received.sum::<u64>()

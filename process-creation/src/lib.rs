@@ -194,8 +194,8 @@ impl Launched {
     }
 }
 
-/// Whether a filter of system calls, a sandbox or an emulator such as qemu-user forbids the call: no
-/// number of tasks would do.
+/// Whether a filter of system calls, a sandbox or an emulator such as qemu-user forbids the call,
+/// however few tasks there are.
 fn is_refused(cause: &io::Error) -> bool {
     let errno = cause.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM))

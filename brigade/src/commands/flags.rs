@@ -198,7 +198,7 @@ pub struct RunFlags {
 #[derive(Debug, Default, PartialEq, Args)]
 pub struct MeasureFlags {
     /// Number of rounds; a round runs every case once, but `brigade run` alone measures memory in
-    /// five [default: as many as fit the time]
+    /// five of them [default: as many as fit the time]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
     /// Start nothing after this many seconds [default: 7 per case, at least 30; `brigade run`

@@ -452,7 +452,7 @@ fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     let others: Vec<(String, Estimate)> = others
         .iter()
         .filter_map(|(label, row)| Some(((*label).to_owned(), quotient(row, first)?)))
-        // Of few rounds nothing is known.
+        // A few rounds show nothing.
         .filter(|(_, ratio)| ratio.interval.is_some())
         .collect();
     (!others.is_empty()).then_some(Fastest {

@@ -318,8 +318,8 @@ impl GuestLaps {
     }
 }
 
-/// The smallest share that sequential laps may take of the time between the marks in which the guest
-/// could have had a CPU.
+/// Sequential laps take at least this share of the time between the marks in which the guest could
+/// run.
 const LEAST_OF_SPAN: f64 = 0.5;
 /// The largest share: clocks differ.
 const MOST_OF_SPAN: f64 = 1.02;
@@ -328,15 +328,15 @@ const AROUND_LAPS_NS: f64 = 2e7;
 
 /// Compares a guest's laps with the time between its marks, which the runner measured on so many
 /// CPUs: a guest that claims less time than passed must not look fast. Sequential iterations take most
-/// of it, without the time that others had those CPUs, in which it may have waited for one before its
-/// first lap or after its last one. Other laps may overlap (late wake-ups wait at the same time), but
-/// none is longer.
+/// of it. What others took of those CPUs does not count, since the guest may have waited for one before
+/// its first lap or after its last one. Other laps may overlap (late wake-ups wait at the same time),
+/// but none is longer.
 fn fits(laps: &Measurement, found: &Interference, cpus: usize) -> anyhow::Result<()> {
     let Some(wall_ns) = found.wall_ns else { return Ok(()) };
     let wall = wall_ns as f64;
     let most = MOST_OF_SPAN * wall + AROUND_LAPS_NS;
     let (last, ns, allowed) = if laps.name == "iteration" {
-        // To a clock tick, so it may be negative.
+        // Accurate to a clock tick, so it may be negative.
         let others = found.others_cpu_ns.map_or(0.0, |ns| ns.max(0) as f64);
         let throttled = found.throttled_ns.map_or(0.0, |ns| ns as f64);
         let left = wall - (others + throttled) / cpus.max(1) as f64;

@@ -59,11 +59,11 @@ fn unfair(Unfair { label, load, turn_ns }: &Unfair) -> String {
     format!("{label} is cheap on average, but with {load} a task waits {turn} for its turn.")
 }
 
-/// At most so many times as long takes a line that is called about as fast.
+/// A line is called about as fast if it takes at most this many times as long.
 const ABOUT_AS_FAST: f64 = 1.5;
 
-/// The line with the lowest figure, those that are about as fast, and how much more others take. It
-/// leaves out lines of which the run does not know.
+/// The line with the lowest figure, those that are about as fast, and how much more others take. Lines
+/// that the run cannot place are left out.
 fn fastest(Fastest { text, label, figure, others }: &Fastest) -> String {
     let slower = others.iter().filter(|(_, ratio)| ratio.excludes(1.0));
     let alike = others.iter().filter(|(_, ratio)| {

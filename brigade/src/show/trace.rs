@@ -145,8 +145,8 @@ fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
     Some(format!("{} of a hop {}.{cost}", percent(largest.share), words(largest.part).clause))
 }
 
-/// The time of a hop in a process that does not trace, unless that seems slower than one that does: other
-/// programs had its CPUs.
+/// The time of a hop without tracing; `None` if it is longer than with it, since other programs must
+/// then have slowed it.
 fn comparable(plain_ns: Option<f64>, traced_ns: f64) -> Option<f64> {
     plain_ns.filter(|plain_ns| *plain_ns <= traced_ns)
 }

@@ -30,8 +30,8 @@ pub fn skip(what: &str, why: &str) {
     let _ = list(path, &line);
 }
 
-/// Adds a line to a list, which begins anew with each shell's command: all that one starts, such as the
-/// steps of a script, is in one process group.
+/// Adds a line to a list that begins anew with each command of a shell. What one command starts, such
+/// as the steps of a script, is one process group.
 fn list(path: &str, line: &str) -> io::Result<()> {
     let mut file = File::options().read(true).append(true).create(true).open(path)?;
     file.lock()?;

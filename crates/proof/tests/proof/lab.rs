@@ -29,8 +29,8 @@ pub struct Build {
 pub static DEFAULT: LazyLock<Build> =
     LazyLock::new(|| Build::new(&["-p", "brigade", "-p", "proof", "--bins"], &[]));
 
-/// The programs that have opponents, and one of those, with one codegen unit for each crate that laps
-/// run.
+/// The programs that have opponents, and one opponent, with one codegen unit for each crate whose code
+/// laps run.
 pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
     let binaries = ["async-mem-brigade", "coroutine-brigade", "bare"];
     let packages = ["async-mem-brigade", "coroutine-brigade", "proof"];
