@@ -129,26 +129,33 @@ fn brief_name(blame: &Blame, tid: u32) -> String {
 fn answer(case: &str, blame: &Blame, plain_ns: Option<f64>) -> Option<String> {
     let largest = blame.parts.iter().max_by(|one, other| one.share.total_cmp(&other.share))?;
     let traced_ns = blame.mean_ns();
-    let plain_ns = comparable(plain_ns, traced_ns);
     if largest.part == HopPart::Running && largest.share >= ALL {
-        let hop = duration(plain_ns.unwrap_or(traced_ns));
+        let hop = duration(undisturbed_ns(plain_ns, traced_ns));
         let command = unbroken(&format!("perf record -g -- brigade {case}"));
         return Some(format!(
             "No switch to see: {hop} a hop, all of it in one thread's own code. perf shows which: \
              {command}"
         ));
     }
-    let cost = plain_ns.map_or(String::new(), |plain_ns| {
-        let [plain, traced] = [plain_ns, traced_ns].map(duration);
-        format!(" Tracing makes a hop take {traced} instead of {plain}.")
-    });
+    let cost = plain_ns.map_or(String::new(), |plain_ns| cost_of_tracing(plain_ns, traced_ns));
     Some(format!("{} of a hop {}.{cost}", percent(largest.share), words(largest.part).clause))
 }
 
-/// The time of a hop without tracing; `None` if it is longer than with it, since other programs must
-/// then have slowed it.
-fn comparable(plain_ns: Option<f64>, traced_ns: f64) -> Option<f64> {
-    plain_ns.filter(|plain_ns| *plain_ns <= traced_ns)
+/// The mean time of a hop without tracing, unless other programs slowed it more than tracing does.
+fn undisturbed_ns(plain_ns: Option<f64>, traced_ns: f64) -> f64 {
+    plain_ns.map_or(traced_ns, |plain_ns| plain_ns.min(traced_ns))
+}
+
+/// What tracing costs, by the mean time of a hop without it and with it.
+fn cost_of_tracing(plain_ns: f64, traced_ns: f64) -> String {
+    let [plain, traced] = [plain_ns, traced_ns].map(duration);
+    if plain_ns <= traced_ns {
+        format!(" Tracing makes a hop take {traced} instead of {plain}.")
+    } else {
+        format!(
+            " What tracing costs is lost in noise: hops took {traced} with it, {plain} without."
+        )
+    }
 }
 
 /// A part with this share of the time is all of it.
@@ -397,8 +404,16 @@ mod tests {
 
     #[test]
     fn tracing_is_never_said_to_make_a_hop_faster() {
-        assert_eq!(comparable(Some(214.0), 261.0), Some(214.0));
-        assert_eq!(comparable(Some(1030.0), 270.0), None);
-        assert_eq!(comparable(None, 270.0), None);
+        let is_known = |plain_ns, traced_ns| {
+            let words = cost_of_tracing(plain_ns, traced_ns);
+            let figures = [plain_ns, traced_ns].map(duration);
+            assert!(figures.iter().all(|figure| words.contains(figure)), "{words}");
+            words.contains("makes a hop take")
+        };
+        assert!(is_known(214.0, 261.0));
+        assert!(!is_known(1030.0, 270.0));
+        assert_eq!(undisturbed_ns(Some(214.0), 261.0), 214.0);
+        assert_eq!(undisturbed_ns(Some(1030.0), 270.0), 270.0);
+        assert_eq!(undisturbed_ns(None, 270.0), 270.0);
     }
 }
