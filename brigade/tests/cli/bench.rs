@@ -280,17 +280,6 @@ pub fn changed(parts: &[(&str, &str)]) -> String {
     parts.iter().fold(RECORD.to_owned(), change)
 }
 
-/// Whether a command succeeds here; without it the test of `what` is skipped, visibly.
-pub fn can(what: &str, command: &mut Command) -> bool {
-    let why = match command.stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => return true,
-        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
-        Err(error) => error.to_string(),
-    };
-    contract::skip(what, &format!("{command:?}: {}", why.lines().last().unwrap_or("it fails")));
-    false
-}
-
 /// Makes the run in a folder one during which other programs used this share of the CPUs, on a
 /// machine of one speed: what happens next to a test does not decide what it sees.
 pub fn set_disturbance(folder: &Path, share: f64) {

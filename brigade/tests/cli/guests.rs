@@ -30,7 +30,10 @@ fn root() -> &'static Path {
 
 /// Whether a tool can do this here, in a guest's folder.
 fn can(tool: &str, arguments: &[&str], folder: &str) -> bool {
-    bench::can("guests", contract::command(tool).args(arguments).current_dir(root().join(folder)))
+    contract::can(
+        "guests",
+        contract::command(tool).args(arguments).current_dir(root().join(folder)),
+    )
 }
 
 /// The tables of all programs in `suite.toml`.

@@ -13,7 +13,7 @@ use harness::cpus;
 use harness::record::{Ending, Record};
 use serde_json::{Value, json};
 
-use crate::bench::{self, Bench, Ended, RECORD, changed, end_of, eventually, json_in};
+use crate::bench::{Bench, Ended, RECORD, changed, end_of, eventually, json_in};
 use crate::compare::compared;
 
 /// A brigade of threads that is over soon.
@@ -21,7 +21,7 @@ const SHORT: &str = "thread-brigade --tasks 3 --iters 10 --json";
 
 /// Whether a shell script that ends with `exec "$@"` works here, for this user.
 fn can(script: &str) -> bool {
-    bench::can("inheritance", contract::command("sh").args(["-c", script, "sh", "true"]))
+    contract::can("inheritance", contract::command("sh").args(["-c", script, "sh", "true"]))
 }
 
 /// `brigade` with these words, started by a script.
@@ -562,7 +562,7 @@ fn a_program_whose_cpus_change_in_the_middle_fails_and_is_not_complete() {
         return contract::skip("a change of CPUs", "there is one CPU");
     };
     let own = std::process::id().to_string();
-    if !bench::can("a change of CPUs", contract::command("taskset").args(["-cp", &own])) {
+    if !contract::can("a change of CPUs", contract::command("taskset").args(["-cp", &own])) {
         return;
     }
     let words = "thread-brigade --tasks 3 --iters 1000000000 --max-time 2 --json";

@@ -10,7 +10,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{geteuid, mkfifo};
 use tempfile::TempDir;
 
-use crate::bench::{Bench, Ended, RECORD, can};
+use crate::bench::{Bench, Ended, RECORD};
 
 /// Python that shows that it ran.
 const PLANTED: &str = "import os\nopen(os.environ['RAN'], 'w')\nos._exit(1)\n";
@@ -33,7 +33,7 @@ fn folder() -> Option<TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
     let mut python = contract::command("python3");
     python.args(["-c", "import sys; print(sys.executable)"]);
-    if !can("planted files", &mut python) {
+    if !contract::can("planted files", &mut python) {
         return None;
     }
     fs::create_dir(folder.path().join("tools")).expect("create a folder");

@@ -345,7 +345,7 @@ fn printed(command: &mut Command) -> String {
 
 /// Whether a command succeeds; without it the test of `what` is skipped.
 pub fn has(command: &[&str], what: &str) -> bool {
-    bench::can(what, contract::command(command[0]).args(&command[1..]))
+    contract::can(what, contract::command(command[0]).args(&command[1..]))
 }
 
 /// What `brigade` prints, in a file of a folder.

@@ -9,7 +9,7 @@ use contract::executable;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::bench::{self, Ended};
+use crate::bench::Ended;
 
 /// A script of the repository.
 fn script(name: &str) -> Command {
@@ -88,7 +88,7 @@ fn two_commits() -> TempDir {
 #[test]
 fn two_commits_are_built_into_folders_of_their_own() {
     for tool in [["git", "--version"], ["python3", "--version"]] {
-        if !bench::can("two commits", contract::command(tool[0]).arg(tool[1])) {
+        if !contract::can("two commits", contract::command(tool[0]).arg(tool[1])) {
             return;
         }
     }

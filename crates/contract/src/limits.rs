@@ -5,7 +5,7 @@ use nix::sys::resource::Resource;
 
 use crate::control_group::{ControlGroup, UNMOUNT};
 use crate::invocation::{Invocation, Run};
-use crate::{Program, machine, skip};
+use crate::{Program, can, machine, skip};
 
 /// A run with this many tasks and few iterations.
 fn short(program: &Program, tasks: u64) -> Invocation {
@@ -64,8 +64,14 @@ fn group_of(most: u64) -> Option<ControlGroup> {
 /// limit in the file system; `None` if that cannot be arranged. It must fail with an error that
 /// names `what` could not be created.
 pub fn check_unseen(program: &Program, most: u64, flags: &[&str], what: &str) -> Option<Run> {
-    let run = program.with(flags).from_shell(&group_of(most)?.entering_unseen(UNMOUNT)).run();
-    Some(run.failed(3, &[what]))
+    let group = group_of(most)?;
+    let script = group.entering_unseen(UNMOUNT);
+    // Who may not mount may not hide it, nor who has groups of a user namespace outside.
+    let can_hide = can(
+        "a limit that cannot be seen",
+        crate::command("sh").args(["-c", &script, "sh", "true"]),
+    );
+    can_hide.then(|| program.with(flags).from_shell(&script).run().failed(3, &[what]))
 }
 
 /// Worker threads of a runtime count towards a group's limit although they are no tasks; if the

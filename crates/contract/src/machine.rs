@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::process::{Command, Stdio};
 
 use harness::flags::description;
 use harness::limits::{self, Kind, Need};
@@ -28,6 +29,17 @@ pub fn skip(what: &str, why: &str) {
     let _ = io::stderr().write_all(line.as_bytes());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/skipped-tests");
     let _ = list(path, &line);
+}
+
+/// Whether a command succeeds here; without it the test of `what` is skipped, visibly.
+pub fn can(what: &str, command: &mut Command) -> bool {
+    let why = match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim_end().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    skip(what, &format!("{command:?}: {}", why.lines().last().unwrap_or("it fails")));
+    false
 }
 
 /// Adds a line to a list that begins anew with each command of a shell. What one command starts, such
