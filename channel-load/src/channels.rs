@@ -376,6 +376,8 @@ pub enum Fault {
     Swap,
     /// The channel is closed before a message
     Close,
+    /// The end of a round is not sent
+    Stall,
 }
 
 /// A channel with a fault at one message of a round, counted from 1; 0 is the last one.
@@ -428,7 +430,9 @@ impl<O, const W: usize> Broken<O, W> {
         }
         if is_end {
             *passed = 0;
-            sent.push(message);
+            if self.fault != Fault::Stall {
+                sent.push(message);
+            }
         }
         Ok(sent)
     }

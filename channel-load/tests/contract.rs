@@ -36,12 +36,13 @@ const PROGRAM: Program = Program {
 
 contract::keeps!(PROGRAM);
 
-/// The channels with their ways to wait, and whether they can have several consumers.
+/// The channels with their ways to wait, and whether they can have several consumers. Of several
+/// tasks that receive from flume one may not be woken.
 const CHANNELS: [(&str, &str, bool); 14] = [
     ("std", "threads", false),
     ("crossbeam", "threads", true),
     ("flume", "threads", true),
-    ("flume", "tokio", true),
+    ("flume", "tokio", false),
     ("kanal", "threads", true),
     ("kanal", "tokio", true),
     ("async-channel", "threads", true),
@@ -175,6 +176,15 @@ fn a_task_whose_channel_is_closed_is_named() {
     for more in [&[][..], &["--producers=3", "--consumers=2"], &["--credit"]] {
         PROGRAM.run(&[&closes[..], more].concat()).failed(1, &["task ", "closed"]);
     }
+}
+
+/// Nobody is woken any more: the program says so, instead of waiting for ever.
+#[test]
+fn tasks_that_wait_for_ever_end_the_run() {
+    let stalls = ["--channel=broken", "--fault=stall", "--iters=2"];
+    at_once(["--consumers=1", "--consumers=3", "--credit", "--rate=20000"], |more| {
+        PROGRAM.run(&[&stalls[..], &[more]].concat()).failed(1, &["--channel broken", "wake-up"]);
+    });
 }
 
 #[test]

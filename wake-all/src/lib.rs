@@ -26,13 +26,12 @@ mod hall;
 mod signals;
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
-use anyhow::{anyhow, ensure};
+use anyhow::ensure;
 use event_listener::Event;
 use futures::executor::block_on;
 use harness::async_tasks::caught;
@@ -43,7 +42,7 @@ use harness::limits;
 use harness::rounds::Purpose;
 use harness::runtime::{AsyncRuntime, spawn};
 use harness::samples::Samples;
-use harness::threads::panic_text;
+use harness::threads::aside;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 use tokio::sync::{Notify, broadcast, watch};
 
@@ -173,14 +172,7 @@ fn measure<S: Signal>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         switches: 0,
         awake: 0,
     };
-    let body = move || {
-        let reports = waker.reports.clone();
-        let run = catch_unwind(AssertUnwindSafe(|| waker.run()));
-        let run =
-            run.unwrap_or_else(|panic| Err(anyhow!("the waker panicked: {}", panic_text(&*panic))));
-        let _ = reports.send(run);
-    };
-    Builder::new().spawn(body).map_err(to_create("the waker"))?;
+    aside("the waker", waker.reports.clone(), move || waker.run())?;
     hall.watch(&reported)
 }
 

@@ -14,4 +14,5 @@ pub(crate) mod state;
 pub mod summary;
 pub mod trace;
 pub mod usage;
+mod watch;
 pub mod work;

@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::future::ready;
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -408,6 +409,8 @@ impl<T> Crew<T> {
     /// If a member failed or panicked; it reports the reason itself.
     pub async fn run(&mut self, round: &Arc<Round>) -> anyhow::Result<Vec<T>> {
         let members = self.announcer.receiver_count();
+        let Round { bench, .. } = &**round;
+        bench.shared.in_round.store(true, Relaxed);
         self.announcer.send_replace(Some(Arc::clone(round)));
         let mut results = Vec::with_capacity(members);
         while results.len() < members
@@ -418,6 +421,7 @@ impl<T> Crew<T> {
             }
             results.push(result);
         }
+        bench.shared.in_round.store(false, Relaxed);
         round.end();
         results.into_iter().collect::<Option<_>>().context("a task failed")
     }
@@ -505,8 +509,6 @@ impl Lateness {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     fn bench(tasks: u32, warmups: Option<u64>, max_time: Option<Duration>) -> Bench {

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     /// Processes that spin next to the tasks.
     pub spinners: Spinners,
     pub interrupted: Arc<AtomicBool>,
+    /// Whether a crew works on a round.
+    pub in_round: AtomicBool,
     /// The marks of the current lap.
     pub marks: Marks,
     pub tracer: OnceLock<Arc<Tracer>>,
@@ -144,6 +146,7 @@ impl Shared {
             placement,
             spinners: Spinners::default(),
             interrupted: Arc::default(),
+            in_round: AtomicBool::default(),
             marks: Marks::default(),
             tracer: OnceLock::new(),
             recorder: None,

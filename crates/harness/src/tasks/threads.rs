@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::io::{self, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
@@ -81,6 +83,26 @@ pub fn outcome_of_process(child: Pid) -> Result<(), TaskError> {
 /// The thread's, or that it panicked.
 pub fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
     thread.join().unwrap_or_else(|panic| Err(anyhow!("it panicked: {}", panic_text(&*panic))))
+}
+
+/// Runs `body` in a thread of its own, called `name` in errors, which reports its result, also if it
+/// panics. The caller can end before it does.
+///
+/// # Errors
+/// If the thread cannot be created.
+pub fn aside(
+    name: &'static str,
+    reports: Sender<anyhow::Result<()>>,
+    body: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
+) -> anyhow::Result<()> {
+    let reported = move || {
+        let result = catch_unwind(AssertUnwindSafe(body));
+        let panicked =
+            |panic: Box<dyn Any + Send>| Err(anyhow!("{name} panicked: {}", panic_text(&*panic)));
+        let _ = reports.send(result.unwrap_or_else(panicked));
+    };
+    Builder::new().spawn(reported).map_err(failure::to_create(name))?;
+    Ok(())
 }
 
 /// How a task failed.
