@@ -23,6 +23,11 @@ const PROGRAM: Program = Program {
 contract::keeps!(PROGRAM, in full);
 
 #[test]
+fn a_signal_while_it_starts_ends_it() {
+    contract::ending::a_signal_while_the_program_starts_ends_it(&PROGRAM);
+}
+
+#[test]
 fn a_trace_has_every_switch() {
     contract::trace::the_switches_are_those_that_the_kernel_counts(&PROGRAM);
 }

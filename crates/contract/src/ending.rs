@@ -8,9 +8,9 @@ use harness::system_files::{self, SystemFiles};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::Program;
 use crate::invocation::{Invocation, Running, eventually};
 use crate::machine::{children, stat, threads as threads_of};
+use crate::{Program, skip};
 
 /// Flags of an endless run.
 const ENDLESS: &[&str] = &["--iters", "1000000000000", "--warmups", "0", "--json"];
@@ -76,6 +76,29 @@ pub fn a_lap_that_never_ends_is_left_after_one_signal(program: &Program) {
     running.signal(Signal::SIGINT);
     assert_eq!(running.end().code, Some(130));
     eventually("the stopped task has ended", || kill(Pid::from_raw(stopped), None).is_err());
+}
+
+/// A signal that arrives as soon as it is caught is heeded: strace sends it when its handler is
+/// installed.
+pub fn a_signal_while_the_program_starts_ends_it(program: &Program) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let calls = folder.path().join("calls");
+    let traced = |options: &str| {
+        let script = format!("exec strace -f -o {} {options} \"$@\"", calls.display());
+        program.few_tasks(2).and(&["--max-time=0.2"]).from_shell(&script).run()
+    };
+    let untouched = traced("-e trace=rt_sigaction");
+    if untouched.code != Some(0) {
+        return skip("a signal while a program starts", &untouched.stderr);
+    }
+    let calls = fs::read_to_string(&calls).expect("the calls");
+    let calls: Vec<&str> = calls.lines().filter(|line| line.contains("rt_sigaction(")).collect();
+    for signal in ["INT", "TERM"] {
+        let installs = format!("rt_sigaction(SIG{signal}, {{sa_handler=0x");
+        let number = calls.iter().position(|call| call.contains(&installs)).expect("a handler") + 1;
+        let run = traced(&format!("-e inject=rt_sigaction:signal={signal}:when={number}"));
+        assert_eq!(run.code, Some(130), "SIG{signal} at call {number}: {run:#?}");
+    }
 }
 
 /// A run that reaches `--max-time` ends as planned.

@@ -196,6 +196,9 @@ const LONGEST_INTERRUPTED: u32 = 20;
 /// one on the size of files, writing fails.
 fn watch_signals() -> io::Result<SignalFlags> {
     let flags = SignalFlags::default();
+    // Until both its actions are registered, a first signal would be caught by one that ignores it.
+    let until_caught = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+    until_caught.thread_block()?;
     for flag in [&flags.interrupted, &flags.out_of_time] {
         register(SIGXCPU, Arc::clone(flag))?;
     }
@@ -212,6 +215,7 @@ fn watch_signals() -> io::Result<SignalFlags> {
         unsafe { low_level::register(signal, set_alarm) }?;
     }
     register_conditional_shutdown(SIGALRM, code, Arc::clone(&flags.interrupted))?;
+    until_caught.thread_unblock()?;
     Ok(flags)
 }
 
