@@ -46,8 +46,8 @@ public final class Brigade {
             if (!whole && !name.equals("max-time") || !arguments[i + 1].matches("[-\\d.e]+")) usage(arguments[i]);
             flags.put(name, arguments[i + 1]);
         }
-        tasks = Integer.parseInt(flags.get("tasks"));
-        iters = Integer.parseInt(flags.get("iters"));
+        tasks = number("tasks");
+        iters = number("iters");
         if (tasks < 1 || iters < 1) usage("--tasks and --iters are numbers from 1");
         if (!flags.get("workers").equals("0")) {
             System.setProperty("jdk.virtualThreadScheduler.parallelism", flags.get("workers"));
@@ -73,6 +73,10 @@ public final class Brigade {
         }
         print(program);
         System.exit(stopped ? 130 : 0);
+    }
+
+    static int number(String flag) {
+        return Integer.parseInt(flags.get(flag));
     }
 
     static void brigade() {
@@ -111,7 +115,7 @@ public final class Brigade {
 
     /** Runs the warm-up and, between the two marks, the measured laps; a lap returns its time. */
     static void measure(String name, String operation, int operations, LongSupplier lap) {
-        int asked = Integer.parseInt(flags.get("warmups"));
+        int asked = number("warmups");
         warmups = laps(asked < 0 ? 3 : asked, asked < 0 ? 1.0 : 0.0, lap).size();
         mark("measuring");
         List<Long> taken = laps(iters, 0.0, lap);

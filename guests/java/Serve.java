@@ -58,7 +58,7 @@ final class Serve {
                     return;
                 }
             }
-            if (work > 0 && message.get(0) != 0) Lock.spend(work);
+            if (work > 0 && message.get(0) != 0) Work.spend(work);
             message.flip();
             while (message.hasRemaining()) connection.write(message);
         }

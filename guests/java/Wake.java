@@ -22,10 +22,10 @@ final class Wake {
     static void measure() {
         double limit = Double.parseDouble(Brigade.flags.get("max-time"));
         long rate = Long.parseLong(Brigade.flags.get("rate"));
-        if (rate < 1 || number("greedy-for") < 1 || number("greedy") < 0) {
+        if (rate < 1 || Brigade.number("greedy-for") < 1 || Brigade.number("greedy") < 0) {
             Brigade.usage("--rate and --greedy-for are numbers from 1, --greedy from 0");
         }
-        int asked = number("warmups"), within = (int) Math.clamp(Math.ceil(limit * rate), 1, 1e9);
+        int asked = Brigade.number("warmups"), within = (int) Math.clamp(Math.ceil(limit * rate), 1, 1e9);
         Brigade.warmups = round(asked < 0 ? (int) rate : asked, rate).measured.length;
         Brigade.mark("measuring");
         Round round = round(Math.min(Brigade.iters, within), rate);
@@ -33,10 +33,6 @@ final class Wake {
         Brigade.endedBy = Brigade.stopped ? "signal" : within < Brigade.iters ? "max-time" : "iterations";
         Brigade.report("wake-up", "wake-up", 1, false, Arrays.stream(round.measured).boxed().toList());
         Brigade.more = ",\"schedule\":{\"missed\":" + round.missed + ",\"called_late\":null}";
-    }
-
-    private static int number(String flag) {
-        return Integer.parseInt(Brigade.flags.get(flag));
     }
 
     private record Round(long[] measured, long missed) {}
@@ -65,7 +61,7 @@ final class Wake {
                 }
             }));
         }
-        for (int i = 0; i < number("greedy"); i++) greedy.add(Thread.startVirtualThread(Wake::compute));
+        for (int i = 0; i < Brigade.number("greedy"); i++) greedy.add(Thread.startVirtualThread(Wake::compute));
         for (Thread sleeper : sleepers) Brigade.unless(sleeper::join);
         over = true;
         for (Thread thread : greedy) Brigade.unless(thread::join);
@@ -74,7 +70,7 @@ final class Wake {
 
     /** A greedy virtual thread's main method. */
     private static void compute() {
-        long greed = number("greedy-for") * 1000L;
+        long greed = Brigade.number("greedy-for") * 1000L;
         while (!over) {
             long until = System.nanoTime() + greed;
             while (System.nanoTime() < until) Thread.onSpinWait();

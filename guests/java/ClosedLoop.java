@@ -1,0 +1,68 @@
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/** Laps that threads complete together until there are enough: a warm-up, or the measured laps. */
+abstract class ClosedLoop {
+    /** Whether it is over. Its middle element lies on a cache line of its own. */
+    final AtomicIntegerArray over = new AtomicIntegerArray(65);
+    final List<Long> laps = new ArrayList<>();
+    /** Protects the laps. */
+    final ReentrantLock ending = new ReentrantLock();
+    /** When the first lap began. */
+    long begun;
+
+    private long fewest, most;
+    private double seconds;
+    private String endedBy = "signal";
+
+    /** Starts the threads, waits for them and checks what they counted. */
+    abstract void drive();
+
+    /** Runs a warm-up and, between the two marks, the measured laps, each as a new loop. */
+    static <L extends ClosedLoop> L measure(long work, Supplier<L> newLoop) {
+        int asked = Brigade.number("warmups");
+        if (work > 0) Work.calibrate();
+        ClosedLoop warmup = newLoop.get();
+        if (asked < 0) warmup.limit(3, Long.MAX_VALUE, 1.0);
+        else warmup.limit(1, asked, 1e9);
+        if (asked != 0) warmup.drive();
+        Brigade.warmups = warmup.laps.size();
+        L measured = newLoop.get();
+        measured.limit(1, Brigade.iters, Double.parseDouble(Brigade.flags.get("max-time")));
+        Brigade.mark("measuring");
+        measured.drive();
+        Brigade.mark("measured");
+        if (work > 0) Work.calibrate();
+        Brigade.endedBy = ((ClosedLoop) measured).endedBy;
+        return measured;
+    }
+
+    /** It ends after the most laps, or after the fewest and so many seconds. */
+    void limit(long fewest, long most, double seconds) {
+        this.fewest = fewest;
+        this.most = most;
+        this.seconds = seconds;
+    }
+
+    boolean isOver() {
+        return over.get(32) != 0 || Brigade.stopped;
+    }
+
+    /** Records a lap, and ends the loop after enough of them. */
+    void record(long lap) {
+        ending.lock();
+        try {
+            if (over.get(32) != 0) return;
+            laps.add(lap);
+            boolean late = laps.size() >= fewest && System.nanoTime() - begun >= seconds * 1e9;
+            if (laps.size() < most && !late) return;
+            endedBy = laps.size() >= most ? "iterations" : "max-time";
+            over.set(32, 1);
+        } finally {
+            ending.unlock();
+        }
+    }
+}
