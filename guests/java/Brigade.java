@@ -6,8 +6,8 @@ import java.util.stream.Collectors;
 import sun.misc.Signal;
 
 /**
- * Measures virtual threads: a hand-over, creation, a lock, memory, wake-ups and one that wakes all,
- * each as a subcommand. Prints laps, as docs/PROTOCOL.md describes them.
+ * Measures virtual threads: a hand-over, a channel, creation, a lock, memory, wake-ups and one that wakes
+ * all, each as a subcommand. Prints laps, as docs/PROTOCOL.md describes them.
  *
  * <p>A hop is one put and one take of a queue of capacity 1, and one wake-up of a virtual thread.
  * With one worker the driver is a virtual thread on the same carrier as all others, and the kernel
@@ -35,6 +35,11 @@ public final class Brigade {
         int first = arguments.length > 0 && !arguments[0].startsWith("--") ? 1 : 0;
         String program = first == 1 ? arguments[0] : "brigade";
         if (program.equals("lock")) flags.putAll(Map.of("tasks", "8", "inside", "0", "outside", "0"));
+        if (program.equals("channel")) {
+            flags.remove("tasks");
+            flags.putAll(Map.of("producers", "1", "consumers", "1", "capacity", "64", "message", "64"));
+            flags.putAll(Map.of("iters", "100", "kind", "virtual", "work", "0"));
+        }
         if (program.equals("wake-all")) flags.put("tasks", "100");
         if (program.equals("wake")) {
             flags.putAll(Map.of("tasks", "4", "iters", "10000", "rate", "10000", "greedy", "0", "greedy-for", "10000"));
@@ -42,11 +47,10 @@ public final class Brigade {
         for (int i = first; i < arguments.length; i += 2) {
             String name = arguments[i].replaceFirst("^--", "");
             if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
-            boolean whole = arguments[i + 1].matches("-?\\d{1,9}");
-            if (!whole && !name.equals("max-time") || !arguments[i + 1].matches("[-\\d.e]+")) usage(arguments[i]);
+            if (!isValue(name, arguments[i + 1])) usage(arguments[i]);
             flags.put(name, arguments[i + 1]);
         }
-        tasks = number("tasks");
+        tasks = program.equals("channel") ? Channel.tasks() : number("tasks");
         iters = number("iters");
         if (tasks < 1 || iters < 1) usage("--tasks and --iters are numbers from 1");
         if (!flags.get("workers").equals("0")) {
@@ -55,10 +59,10 @@ public final class Brigade {
         }
         Signal.handle(new Signal("INT"), signal -> stopped = true);
         // The driver is a virtual thread too: from outside, each lap would wake another thread.
-        Throwable[] failure = new Throwable[1];
-        Thread driver = Thread.ofVirtual().uncaughtExceptionHandler((t, e) -> failure[0] = e)
+        Thread driver = Thread.ofVirtual().uncaughtExceptionHandler(Brigade::fail)
                 .start(() -> { switch (program) {
                     case "brigade" -> brigade();
+                    case "channel" -> Channel.measure();
                     case "creation" -> creation();
                     case "lock" -> Lock.measure();
                     case "memory" -> Memory.measure();
@@ -67,16 +71,26 @@ public final class Brigade {
                     default -> usage(program);
                 } });
         driver.join();
-        if (failure[0] != null) {
-            System.err.println("java-brigade: " + failure[0]);
-            System.exit(1);
-        }
         print(program);
         System.exit(stopped ? 130 : 0);
     }
 
+    private static boolean isValue(String flag, String value) {
+        return switch (flag) {
+            case "kind" -> value.equals("virtual") || value.equals("thread");
+            case "max-time" -> value.matches("[-\\d.e]+");
+            default -> value.matches("-?\\d{1,9}");
+        };
+    }
+
     static int number(String flag) {
         return Integer.parseInt(flags.get(flag));
+    }
+
+    /** Names what ended a thread, and ends the program. */
+    static void fail(Thread thread, Throwable failure) {
+        System.err.println("java-brigade: " + failure);
+        System.exit(1);
     }
 
     static void brigade() {
@@ -152,20 +166,26 @@ public final class Brigade {
     }
 
     static void print(String program) {
-        // Those of the older programs are text, which identifies their recorded cases.
-        String quote = program.startsWith("wake") ? "" : "\"";
-        String parameters = flags.entrySet().stream()
-                .map(flag -> ",\"" + flag.getKey().replace('-', '_') + "\":" + quote + flag.getValue() + quote)
-                .collect(Collectors.joining());
         if (measurements.isEmpty()) return;
-        System.out.println("{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"java-brigade\",\"kind\":\"coroutine\""
-                + ",\"tasks\":" + tasks
+        String parameters = flags.keySet().stream()
+                .map(flag -> parameter(program, flag))
+                .collect(Collectors.joining());
+        String kind = "thread".equals(flags.get("kind")) ? "thread" : "coroutine";
+        System.out.println("{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"java-brigade\",\"kind\":\""
+                + kind + "\",\"tasks\":" + tasks
                 + ",\"warmups\":" + warmups + ",\"runtime\":\"" + Runtime.version() + "\",\"ended_by\":\""
                 + endedBy + "\",\"expected_switches_per_operation\":"
                 + (program.equals("brigade") && flags.get("workers").equals("1") ? "0" : "null")
                 + ",\"parameters\":{\"subcommand\":\"" + program + "\"" + parameters + "}"
                 + (ledger.isEmpty() ? "" : ",\"ledger\":" + ledger) + more
                 + ",\"measurements\":" + measurements + "}");
+    }
+
+    /** A flag and its value. Numbers of the older programs are text, which identifies their recorded cases. */
+    private static String parameter(String program, String flag) {
+        boolean isNewer = program.startsWith("wake") || program.equals("channel");
+        String quote = isNewer && !flag.equals("kind") ? "" : "\"";
+        return ",\"" + flag.replace('-', '_') + "\":" + quote + flags.get(flag) + quote;
     }
 
     interface Body {
@@ -183,7 +203,8 @@ public final class Brigade {
 
     static void usage(String what) {
         System.err.println("java-brigade: cannot follow " + what
-                + "; known: brigade, creation, lock, memory, wake, wake-all, and with a value each --" + String.join(", --", flags.keySet()));
+                + "; known: brigade, channel, creation, lock, memory, wake, wake-all, and with a value each --"
+                + String.join(", --", flags.keySet()));
         System.exit(2);
     }
 }

@@ -18,8 +18,11 @@ abstract class ClosedLoop {
     private double seconds;
     private String endedBy = "signal";
 
-    /** Starts the threads, waits for them and checks what they counted. */
+    /** Starts the threads, waits until they have done their part, and checks what they counted. */
     abstract void drive();
+
+    /** Ends the threads, once the kernel's counts of them have been read. */
+    void end() {}
 
     /** Runs a warm-up and, between the two marks, the measured laps, each as a new loop. */
     static <L extends ClosedLoop> L measure(long work, Supplier<L> newLoop) {
@@ -33,6 +36,7 @@ abstract class ClosedLoop {
             if (asked < 0) warmup.limit(3, Long.MAX_VALUE, 0.5);
             else warmup.limit(1, asked, 1e9);
             warmup.drive();
+            warmup.end();
             Brigade.warmups += warmup.laps.size();
         }
         L measured = newLoop.get();
@@ -40,6 +44,7 @@ abstract class ClosedLoop {
         Brigade.mark("measuring");
         measured.drive();
         Brigade.mark("measured");
+        measured.end();
         if (work > 0) Work.calibrate();
         Brigade.endedBy = ((ClosedLoop) measured).endedBy;
         return measured;

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use contract::machine;
+use harness::TaskKind;
 use harness::cpus;
 use harness::record::{Ending, Record};
 use nix::sys::signal::{Signal, kill};
@@ -230,6 +231,7 @@ fn a_guest_run_by_hand_prints_laps_that_match_the_schema() {
         (GO, vec!["--tasks=5", "--iters=20", "--warmups=2", "--work=9"]),
         (GO, [short("channel"), vec!["--message", "1024"]].concat()),
         (GO, [short("wake-all"), vec!["--by", "cond"]].concat()),
+        (JAVA, [short("channel"), vec!["--message", "1024", "--kind", "thread"]].concat()),
         (PYTHON_TASKS, of_asyncio("creation")),
         (PYTHON_TASKS, of_asyncio("memory")),
         (ASIO, [short(""), vec!["--channel", "pipe"]].concat()),
@@ -432,16 +434,33 @@ fn tasks_of_a_guest_that_share_a_lock_are_counted() {
 /// The shares of all add up to 1.
 #[test]
 fn tasks_of_a_guest_that_share_a_channel_are_counted() {
-    let Some(words) = guest(GO) else { return };
-    let flags = ["channel", "--producers", "4", "--consumers", "2", "--capacity", "8"];
-    let record = record_of(GO, &words, &flags);
-    let [iteration, producer, consumer] = &record.measurements[..] else { panic!("three") };
-    assert_eq!((record.tasks, iteration.operations, iteration.count), (6, 16_384, 300));
-    assert_eq!((producer.count, consumer.count), (4, 2));
-    for (of, tasks) in [(producer, 4.0), (consumer, 2.0)] {
-        let [lucky, unlucky] =
-            [of.min_ns, of.max_ns].map(|ns| tasks * iteration.ns_per_operation / ns as f64);
-        assert!(lucky > 0.99 && unlucky < 1.01, "{}: {lucky}, {unlucky}", of.name);
+    let of_threads = ["--kind", "thread", "--work", "20", "--placement", "same-cpu"];
+    for (name, more, kind) in [
+        (GO, &[][..], TaskKind::Goroutine),
+        (JAVA, &[], TaskKind::Coroutine),
+        (JAVA, &of_threads, TaskKind::Thread),
+    ] {
+        let Some(words) = guest(name) else { continue };
+        let flags = ["channel", "--producers", "4", "--consumers", "2", "--capacity", "8"];
+        let few = ["--iters", "30", "--warmups", "5"];
+        let record = record_of(name, &words, &[&flags[..], &few, more].concat());
+        let [iteration, producer, consumer] = &record.measurements[..] else { panic!("three") };
+        assert_eq!((record.kind, record.tasks, record.warmups), (Some(kind), 6, 5), "{name}");
+        assert_eq!((iteration.operations, iteration.count), (16_384, 30), "{name}");
+        assert_eq!((producer.count, consumer.count), (4, 2), "{name}");
+        assert_eq!(record.parameters["capacity"], 8, "a curve needs a number");
+        let is_on_one_cpu = !more.is_empty();
+        assert_eq!(record.work.is_some_and(|work| work.ns_per_unit.is_some()), is_on_one_cpu);
+        if let Some(switches) = record.switches.filter(|_| is_on_one_cpu) {
+            // No more than 8 messages are sent before a consumer runs.
+            let all = switches.voluntary_per_operation + switches.involuntary_per_operation;
+            assert!(all > 0.1, "{name}: {switches:?}");
+        }
+        for (of, tasks) in [(producer, 4.0), (consumer, 2.0)] {
+            let [lucky, unlucky] =
+                [of.min_ns, of.max_ns].map(|ns| tasks * iteration.ns_per_operation / ns as f64);
+            assert!(lucky > 0.99 && unlucky < 1.01, "{name}: {}: {lucky}, {unlucky}", of.name);
+        }
     }
 }
 
@@ -470,6 +489,42 @@ fn a_java_lock_that_does_not_exclude_is_named() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("this lock does not exclude: the threads made"), "{error}");
+}
+
+#[test]
+fn a_message_that_java_loses_doubles_or_swaps_is_found() {
+    let Some(words) = guest(JAVA) else { return };
+    for kind in ["virtual", "thread"] {
+        for fault in ["lose", "double", "swap"] {
+            let flags = ["channel", "--kind", kind, "--iters", "2", "--warmups", "0"];
+            let mut command = process(&words, &flags);
+            let option = format!("-Dbrigade.fault={fault}");
+            let output = command.env("JAVA_TOOL_OPTIONS", option).output().expect("run the guest");
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{kind}, {fault}: {error}");
+            let expected = "the messages of producer 0 were not received once and in order";
+            assert!(error.contains(expected), "{kind}, {fault}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_a_channel_in_java_cannot_have_is_a_usage_error() {
+    let Some(words) = guest(JAVA) else { return };
+    for flags in [
+        &["--producers", "0"][..],
+        &["--consumers", "1025"],
+        &["--capacity", "0"],
+        &["--message", "9"],
+        &["--work", "-1"],
+        &["--tasks", "2"],
+        &["--kind", "process"],
+        &["--kind", "thread", "--workers", "2"],
+    ] {
+        let output = process(&words, &with_subcommand("channel", flags)).output();
+        let output = output.expect("run the guest");
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {output:?}");
+    }
 }
 
 #[test]
