@@ -68,7 +68,7 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
     let count = 1 + cpus::allowed().unwrap().len() / 64;
     let mut hogs: Vec<_> =
         (0..count).map(|_| contract::command(hog.to_str().unwrap()).spawn().unwrap()).collect();
-    let ended = on_terminal(&bench.brigade(&["run", "--rounds", "8"]), 120);
+    let ended = on_terminal(&bench.brigade(&["run", "--rounds", "16"]), 120);
     for hog in &mut hogs {
         hog.kill().unwrap();
         hog.wait().unwrap();
