@@ -1,7 +1,7 @@
 //! channel-load from outside: flags in, record out.
 
 use contract::invocation::at_once;
-use contract::limits::check_unseen;
+use contract::limits::{check_unseen, reaches_the_kernel};
 use contract::record::check_measurements;
 use contract::{Measurement, Program};
 use harness::record::Record;
@@ -242,14 +242,21 @@ fn an_interruption_ends_every_loop() {
     });
 }
 
-/// The channel's own memory counts, too; of a limit that cannot be seen, the task is named.
+/// The channel's own memory counts, too.
 #[test]
 fn what_does_not_fit_is_refused() {
+    if !reaches_the_kernel(Resource::RLIMIT_DATA) {
+        return;
+    }
     let large = PROGRAM.with(&["--capacity=65536", "--message=1024"]);
     large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run().failed(3, &["RLIMIT_DATA"]);
     // In an open loop, only consumers keep the times of messages.
     let open = PROGRAM.with(&["--producers=100", "--rate=10000", "--iters=100"]);
     let fits = open.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
     assert_eq!(fits.code, Some(0), "{fits:?}");
+}
+
+#[test]
+fn a_limit_that_cannot_be_seen_names_the_task() {
     check_unseen(&PROGRAM, 50, &["--producers=100"], "task ");
 }

@@ -54,6 +54,21 @@ pub fn a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then(program: &P
     check_unseen(program, 50, &["--tasks=100"], "task ");
 }
 
+/// A program that shows its own limits.
+const CAT: Program = Program { name: "cat", path: "/bin/cat", ..Program::NEW };
+
+/// Whether a program's limit of this kind reaches the kernel; skips the test otherwise: an emulator
+/// keeps those on memory to itself.
+pub fn reaches_the_kernel(resource: Resource) -> bool {
+    let most = 1 << 40;
+    let shown = CAT.with(&["/proc/self/limits"]).limited(resource, most, most).run().stdout;
+    let reaches = shown.contains(&most.to_string());
+    if !reaches {
+        skip(&format!("{resource:?}"), "an emulator does not pass it on to the kernel");
+    }
+    reaches
+}
+
 /// A group that may have this many threads; `None` if none can be created.
 fn group_of(most: u64) -> Option<ControlGroup> {
     let group = ControlGroup::with_most_threads(most);

@@ -8,6 +8,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::{Command, Stdio};
 
+use harness::emulation::emulated_on;
 use harness::flags::description;
 use harness::limits::{self, Kind, Need};
 use harness::process_stat::ProcessStat;
@@ -66,6 +67,16 @@ pub fn stat(pid: i32) -> Option<ProcessStat> {
 pub fn children(pid: i32) -> Vec<i32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     children.unwrap_or_default().split_whitespace().map(|pid| pid.parse().expect("a pid")).collect()
+}
+
+/// Whether the programs run without an emulator, whose memory the kernel counts, too; the test of
+/// `what` is skipped otherwise.
+pub fn is_not_emulated(what: &str) -> bool {
+    let real = emulated_on(&SystemFiles::live());
+    if let Some(real) = &real {
+        skip(what, &format!("an emulator runs the programs, on {real}"));
+    }
+    real.is_none()
 }
 
 /// The number of threads of a process.

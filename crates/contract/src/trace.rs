@@ -4,10 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use harness::trace::{Direction, Switch, Trace};
-use nix::unistd::geteuid;
 
 use crate::invocation::Invocation;
-use crate::{Program, skip};
+use crate::{Program, can, command, skip};
 
 /// A shell that starts the program as the user who owns nothing.
 const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
@@ -37,8 +36,9 @@ fn traced_as(nobody: bool, run: Invocation) -> Option<Trace> {
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
     let path = folder.path().join("trace");
     let run = run.and(&["--trace", path.to_str().expect("UTF-8")]);
-    if nobody && !geteuid().is_root() {
-        skip("--trace as another user", "needs root");
+    if nobody
+        && !can("--trace as another user", command("sh").args(["-c", AS_NOBODY, "sh", "true"]))
+    {
         return None;
     }
     let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
