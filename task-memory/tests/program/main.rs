@@ -87,6 +87,9 @@ fn touched_memory_becomes_resident() {
     for kind in ["thread", "tokio", "async-executor", "coroutine"] {
         check_touched(&PROGRAM, kind, resident);
     }
+    if !contract::is_not_emulated("memory that processes share") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join(PROGRAM.name);
     contract::executable::copy(PROGRAM.path.as_ref(), &copy);
@@ -99,6 +102,9 @@ fn touched_memory_becomes_resident() {
 
 #[test]
 fn a_larger_stack_is_address_space_and_not_memory() {
+    if !contract::is_not_emulated("address space of a stack") {
+        return;
+    }
     for kind in ["thread", "thread-socketpair", "coroutine"] {
         let flags = ["--kind", kind, "--from=10", "--to=110", "--steps=2", "--stack-size=4MiB"];
         assert!(rise(&PROGRAM, &flags, |point| point.virtual_bytes) >= 4e6, "{kind}");
