@@ -2,7 +2,7 @@
 
 use contract::invocation::filters_calls;
 use contract::limits::{check_that_files_meet_their_limit, check_that_workers_meet_the_pids_limit};
-use contract::{Measurement, Program, fits_here, is_not_emulated};
+use contract::{Measurement, Program, fits_here, runs_natively};
 use harness::limits::Kind;
 
 const PROGRAM: Program = Program {
@@ -51,7 +51,7 @@ fn a_runtime_has_the_requested_workers() {
         threads - workers
     });
     assert_eq!(more_than_workers[0], more_than_workers[1]);
-    if is_not_emulated("all threads of a runtime") {
+    if runs_natively("all threads of a runtime") {
         assert_eq!(more_than_workers[0], 1);
     }
     check_that_workers_meet_the_pids_limit(&PROGRAM, &["--workers=60"]);

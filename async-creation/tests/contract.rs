@@ -1,7 +1,7 @@
 //! Tests async-creation from outside: flags in, record out.
 
 use contract::record::check_measurements;
-use contract::{Measurement, Program, is_not_emulated};
+use contract::{Measurement, Program, runs_natively};
 
 const PROGRAM: Program = Program {
     name: harness::program!().name,
@@ -41,7 +41,7 @@ fn page_faults(iters: &str, more: &[&str]) -> u64 {
 
 #[test]
 fn an_iteration_reuses_the_memory_of_the_one_before_unless_the_heap_is_trimmed() {
-    if !is_not_emulated("page faults of tasks") {
+    if !runs_natively("page faults of tasks") {
         return;
     }
     let added = |more: &[&str]| {

@@ -96,7 +96,7 @@ fn a_thread_switches_once_a_request_and_a_loop_less() {
 #[test]
 fn the_memory_of_a_connection_is_that_of_its_buffer() {
     const BUFFER: f64 = 16384.0;
-    if !contract::is_not_emulated("memory of a connection") {
+    if !contract::runs_natively("memory of a connection") {
         return;
     }
     for (kind, most) in [

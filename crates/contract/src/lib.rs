@@ -23,7 +23,7 @@ pub mod record;
 pub mod repository;
 pub mod trace;
 
-pub use machine::{can, fits_here, has_two_cpus, is_not_emulated, skip};
+pub use machine::{can, fits_here, has_two_cpus, runs_natively, skip};
 pub use process::command;
 pub use program::{Measurement, Program};
 

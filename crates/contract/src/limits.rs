@@ -5,7 +5,7 @@ use nix::sys::resource::Resource;
 
 use crate::control_group::{ControlGroup, UNMOUNT};
 use crate::invocation::{Invocation, Run};
-use crate::{Program, can, machine, skip};
+use crate::{Program, can, machine, runs_natively, skip};
 
 /// A run with this many tasks and few iterations.
 fn short(program: &Program, tasks: u64) -> Invocation {
@@ -101,6 +101,9 @@ pub fn check_that_workers_meet_the_pids_limit(program: &Program, flags: &[&str])
 /// As many threads as fit into the machine's memory maps are created: with one map too few, the
 /// standard library aborts the program.
 pub fn check_that_as_many_threads_run_as_fit(program: &Program, flags: &[&str]) {
+    if !runs_natively("as many threads as fit") {
+        return;
+    }
     let _machine = machine::alone();
     let run = program.with(flags).and(&["--tasks=4000000000"]).run();
     let fit = fitting(&run);

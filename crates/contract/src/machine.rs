@@ -71,7 +71,7 @@ pub fn children(pid: i32) -> Vec<i32> {
 
 /// Whether the programs run without an emulator, whose memory the kernel counts, too; the test of
 /// `what` is skipped otherwise.
-pub fn is_not_emulated(what: &str) -> bool {
+pub fn runs_natively(what: &str) -> bool {
     let real = emulated_on(&SystemFiles::live());
     if let Some(real) = &real {
         skip(what, &format!("an emulator runs the programs, on {real}"));

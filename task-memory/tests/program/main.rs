@@ -87,7 +87,7 @@ fn touched_memory_becomes_resident() {
     for kind in ["thread", "tokio", "async-executor", "coroutine"] {
         check_touched(&PROGRAM, kind, resident);
     }
-    if !contract::is_not_emulated("memory that processes share") {
+    if !contract::runs_natively("memory that processes share") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,7 +102,7 @@ fn touched_memory_becomes_resident() {
 
 #[test]
 fn a_larger_stack_is_address_space_and_not_memory() {
-    if !contract::is_not_emulated("address space of a stack") {
+    if !contract::runs_natively("address space of a stack") {
         return;
     }
     for kind in ["thread", "thread-socketpair", "coroutine"] {

@@ -88,7 +88,7 @@ fn check(kind: Kind, (few, many): (u64, u64)) {
 
 #[test]
 fn a_task_of_each_kind_needs_what_is_assumed() {
-    if !contract::is_not_emulated("maps and memory of a task") {
+    if !contract::runs_natively("maps and memory of a task") {
         return;
     }
     let _machine = contract::machine::alone();
