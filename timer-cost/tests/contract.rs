@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use contract::ending::check_interruption;
+use contract::limits::reaches_the_kernel;
 use contract::record::check_measurements;
 use contract::{Measurement, Program, skip};
 use harness::record::Record;
@@ -38,17 +39,22 @@ const KINDS: [&str; 6] = ["tokio", "tokio-timeout", "async-io", "timerfd", "posi
 const TIME_OUT: Program = Program { measurements: PROGRAM.measurements.split_at(3).0, ..PROGRAM };
 
 fn measured(timer: &str, flags: &[&str]) -> Record {
+    measured_if_possible(timer, flags).expect("the timers fit")
+}
+
+/// The record, unless so many timers do not fit here: an emulator has 32 of POSIX.
+fn measured_if_possible(timer: &str, flags: &[&str]) -> Option<Record> {
     let few = ["--iters=5", "--warmups=1", "--timer", timer];
-    let record = PROGRAM.record(&[&few[..], flags].concat());
+    let record = PROGRAM.record_if_possible(&[&few[..], flags].concat())?;
     check_measurements(if timer == "tokio-timeout" { &TIME_OUT } else { &PROGRAM }, &record);
-    record
+    Some(record)
 }
 
 #[test]
 fn every_kind_of_timer_is_armed_cancelled_and_reset() {
     for timer in KINDS {
         for flags in [&["--pending=0"][..], &["--pending=300"], &["--first"], &["--seed=7"]] {
-            let record = measured(timer, flags);
+            let Some(record) = measured_if_possible(timer, flags) else { continue };
             assert_eq!(record.tasks, 1, "{timer}");
             assert_eq!(record.rebuilds_per_operation.is_some(), timer == "heap");
             let calls = match timer {
@@ -168,6 +174,9 @@ fn timers_that_do_not_fit_are_refused() {
         ("tokio", Resource::RLIMIT_DATA, 64 << 20, "RLIMIT_DATA"),
         ("heap", Resource::RLIMIT_DATA, 64 << 20, "RLIMIT_DATA"),
     ] {
+        if resource == Resource::RLIMIT_DATA && !reaches_the_kernel(resource) {
+            continue;
+        }
         let pending = if most > 500 { "--pending=1000000" } else { "--pending=0" };
         let run = PROGRAM.with(&["--timer", timer, pending]).limited(resource, most, most).run();
         run.failed(3, &[named]);
