@@ -29,7 +29,7 @@ use harness::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   brigade coroutine-brigade --tasks 10000
-  brigade coroutine-brigade --tasks 100 --stack-size 65536 --work 100")]
+  brigade coroutine-brigade --tasks 100 --stack-size 131072 --work 100")]
 struct Flags {
     #[command(flatten)]
     stack: StackFlag,

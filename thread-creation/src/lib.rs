@@ -40,7 +40,7 @@ use harness::{Bench, Fact, Launch, Measured, Spec, StackFlag, TaskKind, clock, f
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   brigade thread-creation --tasks 20
-  brigade thread-creation --stack-size 65536 --placement same-cpu")]
+  brigade thread-creation --stack-size 131072 --placement same-cpu")]
 struct Flags {
     #[command(flatten)]
     stack: StackFlag,

@@ -213,7 +213,7 @@ pub fn warn(message: &str) {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::process::{Command, Stdio};
+    use std::process::Command;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -259,8 +259,7 @@ mod tests {
             let _ = io::stdin().read(&mut [0]);
             return;
         }
-        if Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_err() {
-            contract::skip("the live screen in a terminal", "needs tmux");
+        if !contract::can("the live screen in a terminal", Command::new("tmux").arg("-V")) {
             return;
         }
         for (columns, rows) in [("80", "24"), ("80", "45"), ("120", "50")] {
