@@ -82,7 +82,7 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
     // On a busy machine, drawing is slow and so becomes rare. Each frame ends like this.
     let frames = ended.stdout.matches("\x1b[?7h").count();
     if frames < 4 {
-        contract::skip("names of programs while a run goes on", &format!("{frames} frames"));
+        skip("names of programs while a run goes on", &format!("{frames} frames"));
     } else {
         assert!(running < last, "{ended:?}");
     }
