@@ -13,6 +13,8 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::getpid;
 
+use crate::can;
+
 /// A command whose process leads a new group. The kernel kills the process when the thread that
 /// started it ends, and the group when the test's process ends.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
@@ -32,6 +34,14 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// A shell script that executes `"$@"` as the user who owns nothing.
+pub const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
+
+/// Whether [`AS_NOBODY`] works here; without it the test of `what` is skipped, visibly.
+pub fn can_be_nobody(what: &str) -> bool {
+    can(what, command("sh").args(["-c", AS_NOBODY, "sh", "true"]))
+}
+
 #[cfg(test)]
 mod tests {
     use std::env;
@@ -39,7 +49,6 @@ mod tests {
     use std::process::Stdio;
 
     use super::*;
-    use crate::can;
     use crate::invocation::eventually;
     use crate::machine::stat;
 
@@ -49,21 +58,13 @@ mod tests {
     /// Even a process with another user, whose death signal the kernel forgets, and its child.
     #[test]
     fn what_a_killed_test_started_ends() {
-        let as_another = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        let shell = |words: &[&str], script: &str| {
-            let words = [words, &["sh", "-c", script]].concat();
-            let mut shell = command(words[0]);
-            shell.args(&words[1..]);
-            shell
-        };
         if env::var_os(KILLED).is_some() {
-            let can_change =
-                shell(&as_another, "true").status().is_ok_and(|status| status.success());
-            let words = if can_change { &as_another[..] } else { &[] };
-            let _ = shell(words, "sleep 6000 & echo PIDS $! $$; wait").status();
+            let is_nobody = can_be_nobody("the end of another user's process");
+            let start = if is_nobody { AS_NOBODY } else { r#"exec "$@""# };
+            let script = "sleep 6000 & echo PIDS $! $$; wait";
+            let _ = command("sh").args(["-c", start, "sh", "sh", "-c", script]).status();
             return;
         }
-        let _ = can("the end of another user's process", &mut shell(&as_another, "true"));
         let name = "process::tests::what_a_killed_test_started_ends";
         let mut test = command(env::current_exe().expect("this test"));
         test.args(["--exact", name, "--nocapture"]).env(KILLED, "").stdout(Stdio::piped());

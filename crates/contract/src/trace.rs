@@ -6,10 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use harness::trace::{Direction, Switch, Trace};
 
 use crate::invocation::Invocation;
-use crate::{Program, can, command, skip};
-
-/// A shell that starts the program as the user who owns nothing.
-const AS_NOBODY: &str = r#"exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
+use crate::process::{AS_NOBODY, can_be_nobody};
+use crate::{Program, skip};
 
 /// Every switch that the kernel counts is among the records, and every lap stops at the tasks
 /// in turn, as root and as an ordinary user.
@@ -36,9 +34,7 @@ fn traced_as(nobody: bool, run: Invocation) -> Option<Trace> {
     fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).expect("it is ours");
     let path = folder.path().join("trace");
     let run = run.and(&["--trace", path.to_str().expect("UTF-8")]);
-    if nobody
-        && !can("--trace as another user", command("sh").args(["-c", AS_NOBODY, "sh", "true"]))
-    {
+    if nobody && !can_be_nobody("--trace as another user") {
         return None;
     }
     let run = if nobody { run.from_shell(AS_NOBODY) } else { run }.run();
