@@ -32,6 +32,8 @@ impl Bench {
         what: &str,
         body: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
     ) -> anyhow::Result<()> {
+        // Asked before the tasks run, whose switches would count.
+        let counts_switches = counts_switches();
         let (reports, reported) = channel();
         aside("the driver", reports, body)?;
         let mut before = None;
@@ -40,7 +42,7 @@ impl Bench {
             if let Ok(result) = reported.recv_timeout(LOOK) {
                 return result;
             }
-            let in_round = self.shared.in_round.load(Relaxed) && counts_switches();
+            let in_round = self.shared.in_round.load(Relaxed) && counts_switches;
             let now = in_round.then(used_by_others);
             idle = if is_idle(before, now) { idle + 1 } else { 0 };
             before = now;
