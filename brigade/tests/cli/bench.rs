@@ -202,14 +202,14 @@ impl From<std::process::Output> for Ended {
 }
 
 /// Runs a command on a terminal with 45 lines and so many columns; `None` if that cannot be done here.
-/// What it prints on both streams is its output.
-pub fn on_terminal(command: &Command, columns: u32) -> Option<Ended> {
+/// What it prints on both streams is its output, and is in the file `copy` as soon as it is printed.
+pub fn on_terminal(command: &Command, columns: u32, copy: &Path) -> Option<Ended> {
     let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
     let words = words.iter().map(|word| word.to_str().unwrap());
     let line = shlex::try_join(words).unwrap();
     let line = format!("stty rows 45 cols {columns}; {line}");
     let mut terminal = contract::command("script");
-    terminal.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
+    terminal.args(["-qfec", &line]).arg(copy).stdin(Stdio::null());
     terminal.env("LANG", "C.UTF-8").env("TERM", "xterm");
     terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if let Some(folder) = command.get_current_dir() {

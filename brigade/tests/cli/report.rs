@@ -155,7 +155,8 @@ fn tables_that_a_terminal_would_break_say_how_to_see_them_whole() {
     for (columns, is_broken) in [(80, true), (400, false)] {
         let mut brigade = contract::command(env!("CARGO_BIN_EXE_brigade"));
         brigade.args(["report", "--full"]).arg(folder);
-        let Some(ended) = bench::on_terminal(&brigade, columns) else { return };
+        let copy = Path::new("/dev/null");
+        let Some(ended) = bench::on_terminal(&brigade, columns, copy) else { return };
         let last = ended.stdout.lines().last().unwrap_or_default();
         assert_eq!(last.ends_with(" | less -S"), is_broken, "{ended:?}");
     }

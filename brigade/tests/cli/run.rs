@@ -39,20 +39,30 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
     assert_eq!(of_a["record"], serde_json::from_str::<Value>(RECORD).unwrap());
 }
 
+/// A script that prints `record` as soon as the terminal has shown `line`, or after three seconds: a
+/// run of many rounds takes a while on a busy machine, where screens are drawn rarely, and no longer
+/// than it has to elsewhere.
+fn until_shown(line: &str, record: &str) -> String {
+    let shown = format!("grep -q '{line}' \"$(dirname \"$0\")\"/terminal");
+    format!(
+        "looks=0\nuntil {shown} || [ $looks = 60 ]; do looks=$((looks + 1)); sleep 0.05; done\necho '{record}'"
+    )
+}
+
 #[test]
 fn a_terminal_shows_the_screen_while_the_rest_is_measured() {
-    // Long enough to draw it again on a busy machine, where that takes a while.
-    let bench = Bench::new(&["a", "b"], &format!("sleep 0.4; echo '{RECORD}'"));
-    let Some(ended) = on_terminal(&bench.brigade(&["run", "--rounds", "12"]), 80) else { return };
+    let bench = Bench::new(&["a", "b"], &until_shown("75.0 ns", RECORD));
+    let brigade = bench.brigade(&["run", "--rounds", "60"]);
+    let Some(ended) = on_terminal(&brigade, 80, &bench.path("terminal")) else { return };
     let announced =
-        "brigade: measures threads, async tasks and processes for 12 rounds; Ctrl-C stops it";
+        "brigade: measures threads, async tasks and processes for 60 rounds; Ctrl-C stops it";
     assert!(ended.stdout.starts_with(announced), "{ended:?}");
     // What ends each frame wraps lines again.
     let frames: Vec<_> = ended.stdout.split("\x1b[?7h").collect();
-    assert!(frames[0].contains("0 of 12 rounds"), "{ended:?}");
+    assert!(frames[0].contains("0 of 60 rounds"), "{ended:?}");
     let shows_a_figure = |frame: &&str| frame.contains("75.0 ns") && frame.contains(" left");
     assert!(frames.iter().any(shows_a_figure), "{ended:?}");
-    assert!(frames.last().unwrap().contains("12 of 12 rounds"), "{ended:?}");
+    assert!(frames.last().unwrap().contains("60 of 60 rounds"), "{ended:?}");
 }
 
 /// While it goes on and at its end, but in no file.
@@ -62,30 +72,24 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
         r#""steal_ns":null,"wall_ns":null,"others_cpu_ns":null"#,
         r#""steal_ns":0,"wall_ns":10000000000,"others_cpu_ns":3000000000"#,
     )]);
-    let bench = Bench::new(&["a"], &format!("sleep 0.5; echo '{busy}'"));
+    let named = "other programs took 30 % of the CPUs (";
+    let bench = Bench::new(&["a"], &until_shown(named, &busy));
     let hog = bench.path("hog-of-brigade");
     contract::executable::write(&hog, "#!/bin/sh\nwhile :; do :; done\n");
     let count = 1 + cpus::allowed().unwrap().len() / 64;
     let mut hogs: Vec<_> =
         (0..count).map(|_| contract::command(hog.to_str().unwrap()).spawn().unwrap()).collect();
-    let ended = on_terminal(&bench.brigade(&["run", "--rounds", "16"]), 120);
+    let brigade = bench.brigade(&["run", "--rounds", "60"]);
+    let ended = on_terminal(&brigade, 120, &bench.path("terminal"));
     for hog in &mut hogs {
         hog.kill().unwrap();
         hog.wait().unwrap();
     }
     let Some(ended) = ended else { return };
     // Those of other tests may be busier.
-    let named = "other programs took 30 % of the CPUs (";
-    let running = ended.stdout.find(named);
-    let last = ended.stdout.rfind(named);
-    assert!(last.is_some(), "{ended:?}");
-    // On a busy machine, drawing is slow and so becomes rare. Each frame ends like this.
-    let frames = ended.stdout.matches("\x1b[?7h").count();
-    if frames < 4 {
-        skip("names of programs while a run goes on", &format!("{frames} frames"));
-    } else {
-        assert!(running < last, "{ended:?}");
-    }
+    // What ends each frame wraps lines again.
+    let (frames, end) = ended.stdout.rsplit_once("\x1b[?7h").unwrap();
+    assert!(frames.contains(named) && end.contains(named), "{ended:?}");
     for entry in fs::read_dir(&bench.result_folders()[0]).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         assert!(!text.contains("hog-of-brigade") && !text.contains("of the CPUs ("), "{text}");
