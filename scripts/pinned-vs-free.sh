@@ -70,6 +70,6 @@ for program in "${PROGRAMS[@]}"; do
     awk -v program="$program" -v free="$(median <<<"$all_free")" \
         -v pinned="$(median <<<"$all_pinned")" -v ratio="$ratio" 'BEGIN {
         printf "# %s: median %.0f ns free, %.0f ns pinned, free / pinned %s\n",
-            program, free, pinned, ratio > 0 ? sprintf("%.2f", ratio) : "undefined"
+            program, free, pinned, (ratio > 0 ? sprintf("%.2f", ratio) : "undefined")
     }'
 done

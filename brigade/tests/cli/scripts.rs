@@ -50,24 +50,54 @@ fn ranges_have_a_bound_that_is_named() {
     }
 }
 
+/// A folder with these programs where cargo puts those of a target, and a cargo that names them.
+fn built(programs: &[&str]) -> (TempDir, String) {
+    let (folder, path) = tools(&[]);
+    let release = folder.path().join("x86_64-unknown-linux-gnu/release");
+    fs::create_dir_all(&release).expect("a folder");
+    let mut messages = vec![json!({"reason": "compiler-artifact", "executable": null})];
+    for program in programs {
+        let file = release.join(program);
+        symlink(env!("CARGO_BIN_EXE_brigade"), &file).expect("a link");
+        messages.push(json!({"reason": "compiler-artifact", "executable": file}));
+    }
+    let lines: String = messages.iter().map(|message| format!("echo '{message}'\n")).collect();
+    executable::write(&folder.path().join("cargo"), format!("#!/bin/sh\n{lines}"));
+    (folder, path)
+}
+
 /// Wherever cargo's settings put it: `build.target` adds a folder for the target's name.
 #[test]
 fn a_script_runs_the_program_that_cargo_names() {
-    let (folder, path) = tools(&[]);
-    let program = folder.path().join("x86_64-unknown-linux-gnu/release/thread-brigade");
-    fs::create_dir_all(program.parent().expect("a folder")).expect("create it");
-    symlink(env!("CARGO_BIN_EXE_brigade"), &program).expect("a link");
-    let messages = format!(
-        "echo '{{\"reason\":\"compiler-artifact\",\"executable\":null}}'\n\
-         echo '{{\"reason\":\"compiler-artifact\",\"executable\":\"{}\"}}'",
-        program.display()
-    );
-    executable::write(&folder.path().join("cargo"), format!("#!/bin/sh\n{messages}\n"));
+    let (_folder, path) = built(&["thread-brigade"]);
     let mut sweep = script("scripts/sweep-tasks.sh");
     sweep.args(["--to", "1", "thread-brigade", "--max-time", "0.01"]).env("PATH", &path);
     sweep.env("CARGO_TARGET_DIR", "/nonexistent");
     let ended = Ended::from(sweep);
     assert_eq!((ended.code, ended.stdout.lines().count()), (Some(0), 2), "{ended:?}");
+}
+
+#[test]
+fn the_last_lines_compare_pinned_and_free_programs() {
+    if contract::command("taskset").arg("--version").output().is_err() {
+        return contract::skip("pinned and free programs", "taskset is not installed");
+    }
+    let programs = ["thread-brigade", "async-brigade"];
+    let (_folder, path) = built(&programs);
+    let here = tempfile::tempdir().expect("a folder");
+    let mut script = script("scripts/pinned-vs-free.sh");
+    script.args(["--rounds", "3", "--tasks", "5", "--max-time", "0.01"]);
+    script.env("PATH", &path).current_dir(&here);
+    let ended = Ended::from(script);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let compared: Vec<_> = ended.stdout.lines().filter(|line| line.starts_with("# ")).collect();
+    assert_eq!(compared.len(), programs.len(), "{ended:?}");
+    for (program, line) in programs.iter().zip(compared) {
+        let ratio = line.strip_prefix(&format!("# {program}: median ")).expect(line);
+        let ratio = ratio.split_once(", free / pinned ").expect(line).1;
+        assert!(ratio.parse::<f64>().is_ok_and(|ratio| ratio > 0.0), "{line}");
+    }
+    assert_eq!(fs::read_dir(here).expect("the folder").count(), 0, "nothing is written there");
 }
 
 /// A repository whose second commit is `2`, and its first `1`.
