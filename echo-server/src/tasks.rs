@@ -1,7 +1,7 @@
 //! Servers with a task of an async runtime per connection.
 
 use std::fmt::Debug;
-use std::io;
+use std::io::{self, ErrorKind::ConnectionReset};
 use std::net::TcpStream;
 
 use async_executor::LocalExecutor;
@@ -15,18 +15,10 @@ use crate::server::{Server, has_arrived};
 
 /// Tokio, on one thread or with workers.
 pub fn tokio(server: &'static Server, kind: Kind) -> io::Result<()> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let spawn = move |connection: TcpStream| {
         connection.set_nonblocking(true)?;
-        let mut connection = tokio::net::TcpStream::from_std(connection)?;
-        Ok(tokio::spawn(async move {
-            let mut message = vec![0; server.bytes];
-            while has_arrived(connection.read_exact(&mut message).await)? {
-                server.serve(&message);
-                connection.write_all(&message).await?;
-            }
-            Ok(())
-        }))
+        let connection = tokio::net::TcpStream::from_std(connection)?;
+        Ok(tokio::spawn(echo_all(server, connection)))
     };
     let tasks = async move { all_ended(server.start(spawn)?).await };
     if kind == Kind::TokioCurrentThread {
@@ -38,6 +30,31 @@ pub fn tokio(server: &'static Server, kind: Kind) -> io::Result<()> {
     server.tokio.apply(builder.enable_io());
     let runtime = with_workers(builder, server.workers)?;
     runtime.block_on(runtime.spawn(tasks))?
+}
+
+/// Serves a connection until its end.
+///
+/// A read that fills its buffer does not say whether more has come, so tokio would read once more before
+/// it waits. The buffers of servers are larger than a message; one byte is enough.
+async fn echo_all(server: &Server, mut connection: tokio::net::TcpStream) -> io::Result<()> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut buffer = vec![0; server.bytes + 1];
+    let mut filled = 0;
+    loop {
+        while filled < server.bytes {
+            match connection.read(&mut buffer[filled..]).await {
+                Ok(0) => return Ok(()),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == ConnectionReset => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        let message = &buffer[..server.bytes];
+        server.serve(message);
+        connection.write_all(message).await?;
+        buffer.copy_within(server.bytes..filled, 0);
+        filled -= server.bytes;
+    }
 }
 
 /// async-executor with async-io, on one thread.
