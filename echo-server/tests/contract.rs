@@ -96,25 +96,13 @@ fn a_thread_switches_once_a_request_and_a_loop_less() {
 /// more has come.
 #[test]
 fn a_task_of_tokio_asks_the_kernel_once_for_each_request() {
-    let table = unused_file("calls");
-    let trace = format!("exec strace -f -c -o {} \"$@\"", table.display());
     let flags =
         ["--kind=tokio-current-thread", "--tasks=10", "--warmups=0", "--iters=20", "--quiet"];
-    let run = PROGRAM.with(&flags).from_shell(&trace).run();
-    if run.code != Some(0) {
-        return contract::skip(
-            "system calls of a server",
-            &format!("strace does not work here: {}", run.stderr),
-        );
-    }
-    let text = fs::read_to_string(&table).expect("a table");
-    fs::remove_file(table).expect("it is there");
-    // % time, seconds, usecs/call, calls, perhaps errors, name. The load reads as often.
-    let reads = text.lines().find(|line| line.ends_with(" recvfrom")).expect("reads");
-    let fields: Vec<&str> = reads.split_whitespace().collect();
-    let calls: u64 = fields[3].parse().expect("a count");
+    let Some(calls) = PROGRAM.with(&flags).system_calls("system calls of a server") else { return };
+    // The load reads as often.
     let requests = 20 * 256;
-    assert!((2 * requests..2 * requests + requests / 5).contains(&calls), "{calls}: {text}");
+    let expected = 2 * requests..2 * requests + requests / 5;
+    assert!(expected.contains(&calls["recvfrom"]), "{calls:?}");
 }
 
 /// The buffers of tasks, however late they get them, and next to nothing where all share one.

@@ -1,12 +1,11 @@
 //! timer-cost from outside: flags in, record out.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use contract::ending::check_interruption;
 use contract::limits::reaches_the_kernel;
 use contract::record::check_measurements;
-use contract::{Measurement, Program, skip};
+use contract::{Measurement, Program};
 use harness::record::Record;
 use nix::sys::resource::Resource;
 
@@ -95,23 +94,9 @@ fn workers_of_tokio_share_the_wheel() {
 
 /// The system calls of a run with this many iterations, by name; `None` if they cannot be traced here.
 fn system_calls(flags: &[&str], iterations: u64) -> Option<BTreeMap<String, u64>> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let table = folder.path().join("calls");
     let iters = format!("--iters={iterations}");
     let run = PROGRAM.with(flags).and(&["--warmups=0", "--quiet", &iters]);
-    let trace = format!("exec strace -f -c -o {} \"$@\"", table.display());
-    let run = run.from_shell(&trace).run();
-    if run.code != Some(0) {
-        skip("system calls of timers", &format!("strace does not work here: {}", run.stderr));
-        return None;
-    }
-    let table = fs::read_to_string(table).expect("a table");
-    // % time, seconds, usecs/call, calls, perhaps errors, name.
-    let call = |line: &str| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        Some((fields.last()?.to_string(), fields.get(3)?.parse().ok()?))
-    };
-    Some(table.lines().filter_map(call).collect())
+    run.system_calls("system calls of timers")
 }
 
 /// An iteration arms 5000 timers, or 3000 of a kind without reset, cancels as many and resets 2000.

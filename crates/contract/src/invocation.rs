@@ -1,6 +1,8 @@
 //! A program run as a fresh process. If it does not end within [`LONGEST`], it is killed and fails
 //! the test, so that no clause can hang.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -15,7 +17,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::Program;
+use crate::{Program, skip};
 
 /// The longest that a program may run, and the longest wait for a condition.
 pub const LONGEST: Duration = Duration::from_secs(300);
@@ -43,6 +45,26 @@ impl Invocation {
         command.args(["-c", script, "sh"]).arg(self.command.get_program());
         command.args(self.command.get_args());
         Self { command, ..self }.piped()
+    }
+
+    /// Runs it, and returns how many system calls of each name its threads and processes made; `None`,
+    /// and the test of `what` is skipped, if strace does not work here.
+    pub fn system_calls(self, what: &str) -> Option<BTreeMap<String, u64>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let table = folder.path().join("calls");
+        let run =
+            self.from_shell(&format!("exec strace -f -c -o {} \"$@\"", table.display())).run();
+        if run.code != Some(0) {
+            skip(what, &format!("strace does not work here: {}", run.stderr));
+            return None;
+        }
+        let table = fs::read_to_string(table).expect("a table");
+        // % time, seconds, usecs/call, calls, perhaps errors, name.
+        let call = |line: &str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            Some((fields.last()?.to_string(), fields.get(3)?.parse().ok()?))
+        };
+        Some(table.lines().filter_map(call).collect())
     }
 
     pub fn and(mut self, flags: &[&str]) -> Self {
@@ -105,7 +127,7 @@ pub fn filters_calls() -> bool {
     unsafe { command.pre_exec(|| deny(libc::SYS_io_uring_setup)) };
     let status = command.status();
     if let Err(error) = &status {
-        crate::skip("denied system calls", &format!("no filter is accepted: {error}"));
+        skip("denied system calls", &format!("no filter is accepted: {error}"));
     }
     status.is_ok()
 }
