@@ -39,13 +39,19 @@ fn every_round_runs_every_case_once_and_saves_its_record() {
     assert_eq!(of_a["record"], serde_json::from_str::<Value>(RECORD).unwrap());
 }
 
-/// A script that prints `record` as soon as the terminal has shown `line`, or after three seconds: a
-/// run of many rounds takes a while on a busy machine, where screens are drawn rarely, and no longer
-/// than it has to elsewhere.
+/// A program of many rounds: it prints `record` as soon as the terminal has shown `line`, or after about
+/// three seconds. So a run lasts until then where screens are drawn rarely, and no longer elsewhere.
 fn until_shown(line: &str, record: &str) -> String {
-    let shown = format!("grep -q '{line}' \"$(dirname \"$0\")\"/terminal");
     format!(
-        "looks=0\nuntil {shown} || [ $looks = 60 ]; do looks=$((looks + 1)); sleep 0.05; done\necho '{record}'"
+        r#"
+        terminal=$(dirname "$0")/terminal
+        looks=0
+        until grep -q '{line}' "$terminal" || [ $looks = 60 ]; do
+            looks=$((looks + 1))
+            sleep 0.05
+        done
+        echo '{record}'
+        "#
     )
 }
 
@@ -72,6 +78,7 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
         r#""steal_ns":null,"wall_ns":null,"others_cpu_ns":null"#,
         r#""steal_ns":0,"wall_ns":10000000000,"others_cpu_ns":3000000000"#,
     )]);
+    // Programs of other tests may be busier, and are named instead.
     let named = "other programs took 30 % of the CPUs (";
     let bench = Bench::new(&["a"], &until_shown(named, &busy));
     let hog = bench.path("hog-of-brigade");
@@ -86,7 +93,6 @@ fn a_terminal_names_the_programs_that_disturb_a_run() {
         hog.wait().unwrap();
     }
     let Some(ended) = ended else { return };
-    // Those of other tests may be busier.
     // What ends each frame wraps lines again.
     let (frames, end) = ended.stdout.rsplit_once("\x1b[?7h").unwrap();
     assert!(frames.contains(named) && end.contains(named), "{ended:?}");
