@@ -36,6 +36,7 @@
 //! none of several tasks that receive although a message is in the channel: then the run fails.
 
 mod channels;
+mod faults;
 mod tasks;
 
 use std::io;
@@ -60,9 +61,8 @@ use harness::{
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
-use crate::channels::{
-    Awaited, Blocking, Broken, Fault, Inlet, Message, Outlet, awaited, blocking, pipe, queue,
-};
+use crate::channels::{Awaited, Blocking, Inlet, Message, Outlet, awaited, blocking, pipe, queue};
+use crate::faults::{Broken, Fault};
 use crate::tasks::{CREDIT, Consumer, Producer, Receiver, Sender, Shared, Tally, verify};
 
 /// The most producers, and consumers.
