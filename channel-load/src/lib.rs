@@ -48,16 +48,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::value_parser;
 use futures::channel::mpsc as futures_mpsc;
 use futures::executor::block_on;
+use harness::crew::Crew;
 use harness::failure::{UsageError, to_create};
 use harness::flags::name;
 use harness::record::{ChannelLoad, ScheduleKept};
-use harness::rounds::{Crew, Purpose, Round};
-use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::rounds::{Purpose, Round};
 use harness::samples::Samples;
 use harness::work::MOST_WORK;
 use harness::{
     Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
-    async_tasks, histogram, limits,
+    histogram, limits,
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
@@ -370,10 +370,14 @@ fn measure<const W: usize>(
     let bodies = bodies(outlets, inlet, &crew, &shared);
     let driver = Driver { bench: bench.clone(), shared, room };
     if flags.are_threads() {
-        return driver.among_threads(crew, bodies);
+        let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
+        let drive = |crew: &mut Crew<Tally>| block_on(driver.drive(crew));
+        return crew.run_threads(bench, STACK_BYTES, bodies, drive);
     }
-    let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(driver.among_async_tasks(crew, bodies))
+    crew.run_tasks(bench, flags.runtime, bodies, |mut crew| async move {
+        let driven = driver.drive(&mut crew).await;
+        (crew, driven)
+    })
 }
 
 /// Fills an empty channel, counts the messages that fit, and empties it.
@@ -431,24 +435,6 @@ struct Driver {
 }
 
 impl Driver {
-    fn among_threads(&self, crew: Crew<Tally>, bodies: Vec<Body>) -> anyhow::Result<()> {
-        let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
-        let drive = |crew: &mut Crew<Tally>| block_on(self.drive(crew));
-        crew.run_threads(&self.bench, STACK_BYTES, bodies, drive)
-    }
-
-    async fn among_async_tasks(
-        self,
-        mut crew: Crew<Tally>,
-        bodies: Vec<Body>,
-    ) -> anyhow::Result<()> {
-        let numbered = self.bench.tasks_to_create().zip(bodies);
-        let start = |(_, body)| spawn(self.shared.flags.runtime.runtime, body);
-        let tasks: Vec<_> = numbered.map(start).collect();
-        let driven = self.drive(&mut crew).await;
-        async_tasks::end(&self.bench, driven, crew, tasks.into_iter().map(outcome)).await
-    }
-
     /// Runs all rounds.
     ///
     /// # Errors

@@ -2,18 +2,18 @@
 
 use std::hint::black_box;
 use std::io;
-use std::mem;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::ensure;
 use harness::async_tasks::caught;
-use harness::rounds::{Apart, Member, Round};
+use harness::crew::Member;
+use harness::rounds::Round;
 use harness::samples::Samples;
 use harness::work::spend;
-use harness::{Measured, clock};
+use harness::{Apart, Blocks, Measured, clock};
 use tokio::sync::Semaphore;
 
 use crate::Flags;
@@ -27,77 +27,50 @@ pub const CREDIT: u64 = 1024;
 
 /// What the tasks share.
 ///
-/// The count is `Relaxed`: it only decides who ends an iteration, and that one takes a mutex, in which it
-/// reads the clock. Both counts are reset before a round is announced, which orders that. Producers leave
-/// with `AcqRel`: otherwise the last one's end marks could overtake another producer's last messages in
-/// a channel that keeps no order between producers, and consumers would miss these.
+/// Producers leave with `AcqRel`: otherwise the last one's end marks could overtake another producer's
+/// last messages in a channel that keeps no order between producers, and consumers would miss these.
 #[derive(Debug)]
 pub struct Shared {
     /// The program's flags.
     pub flags: Flags,
-    /// Messages received in this round, in lots.
-    counted: Apart<AtomicU64>,
+    /// The iterations of a closed loop.
+    blocks: Blocks,
     /// Producers that have not left this round.
     sending: Apart<AtomicUsize>,
-    blocks: Apart<Mutex<Blocks>>,
     /// Credit for messages under way, if it bounds them.
     credit: Option<Semaphore>,
-}
-
-/// The iterations of a closed loop.
-#[derive(Debug)]
-struct Blocks {
-    /// When the first one began, and when the last one ended; `None` before.
-    span: Option<[u64; 2]>,
-    samples: Samples,
 }
 
 impl Shared {
     /// What the tasks of a run share.
     pub fn new(flags: &Flags) -> Self {
-        let block = Measured { operations: BLOCK, ..Measured::single("iteration", "message") };
         let lots = u64::from(flags.producers + flags.consumers);
         Self {
             flags: flags.clone(),
-            counted: Apart::default(),
+            blocks: Blocks::new(BLOCK, "message"),
             sending: Apart::default(),
-            blocks: Apart(Mutex::new(Blocks { span: None, samples: Samples::new(block) })),
             // Consumers return theirs in whole lots, so each may keep almost one.
             credit: flags.has_credit().then(|| Semaphore::new((lots * CREDIT) as usize)),
         }
     }
 
-    fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Prepares it for a round.
     pub fn begin(&self) {
-        self.counted.0.store(0, Relaxed);
+        self.blocks.clear();
         self.sending.0.store(self.flags.producers as usize, Relaxed);
-        let mut blocks = self.blocks();
-        blocks.span = None;
-        blocks.samples.clear();
     }
 
     /// The iterations of a closed loop, and the mean time from one message to the next of each
     /// producer and of each consumer.
     pub fn samples(&self, sent: &[Tally], received: &[Tally]) -> Vec<Samples> {
-        let Blocks { span, samples } = &*self.blocks();
-        let Some([begun_ns, ended_ns]) = *span else { return Vec::new() };
-        if samples.count() == 0 {
+        let iterations = self.blocks.samples();
+        if iterations.count() == 0 {
             return Vec::new();
         }
-        let each_ns = (ended_ns - begun_ns) as f64 / samples.operations() as f64;
         let turns = |name, tallies: &[Tally]| {
-            let mut turns = Samples::new(Measured::single(name, "message"));
-            let all: u64 = tallies.iter().map(|tally| tally.messages).sum();
-            for Tally { messages, .. } in tallies {
-                turns.add((each_ns * all as f64 / (*messages).max(1) as f64) as u64);
-            }
-            turns
+            self.blocks.turns(name, tallies.iter().map(|tally| tally.messages))
         };
-        vec![samples.clone(), turns("producer", sent), turns("consumer", received)]
+        vec![iterations, turns("producer", sent), turns("consumer", received)]
     }
 
     /// Takes credit for so many messages.
@@ -124,25 +97,7 @@ impl Shared {
         if round.rate.is_some() || !received.is_multiple_of(lot) {
             return;
         }
-        let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
-        if counted.is_multiple_of(BLOCK) {
-            self.end_block(round);
-        }
-    }
-
-    #[cold]
-    fn end_block(&self, round: &Round) {
-        let mut blocks = self.blocks();
-        if round.is_over() {
-            return;
-        }
-        // With the lock held, so that no iteration ends before the one before it.
-        let now = clock::now();
-        if let Some([_, before]) = &mut blocks.span {
-            let block_ns = now - mem::replace(before, now);
-            blocks.samples.add(block_ns);
-            round.is_enough(blocks.samples.count());
-        }
+        self.blocks.count(round, lot);
     }
 }
 
@@ -293,7 +248,7 @@ impl<O: Outlet<W>, const W: usize> Sends for Sender<O, W> {
             if shared.flags.are_threads() {
                 round.sleep_until(round.begin_ns).await?;
             }
-            shared.blocks().span.get_or_insert_with(|| [clock::now(); 2]);
+            shared.blocks.begin(clock::now());
             let mut number = 0;
             while !round.is_over() {
                 shared.take_credit(CREDIT).await?;

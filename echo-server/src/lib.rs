@@ -44,13 +44,13 @@ use harness::limits::{self, Need, Resource, Scope};
 use harness::placement::Policy;
 use harness::process_stat::{die_with, family_of, has_ended, kill_family, spawn};
 use harness::record::Serving;
-use harness::rounds::Lateness;
 use harness::samples::Samples;
 use harness::system_files::SystemFiles;
 use harness::threads::{TaskError, outcome_of_process};
 use harness::tokio_settings::TokioSettings;
 use harness::{
-    Bench, Fact, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus, memory,
+    Bench, Fact, Lateness, Launch, Measured, Spec, StackFlag, TaskKind, WorkFlag, clock, cpus,
+    memory,
 };
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{Pid, getpid};

@@ -49,13 +49,11 @@ use std::sync::Arc;
 use anyhow::ensure;
 use clap::value_parser;
 use futures::executor::block_on;
+use harness::crew::Crew;
 use harness::limits;
-use harness::rounds::{Crew, Lateness, Member, Purpose};
-use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::rounds::Purpose;
 use harness::work::MOST_WORK;
-use harness::{
-    Bench, Fact, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag, async_tasks,
-};
+use harness::{Bench, Fact, Lateness, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag};
 
 use crate::locks::{
     Adaptive, Blocking, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
@@ -211,63 +209,40 @@ type Life = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 /// compiled once for all such locks.
 fn blocking<L: Blocking>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let shared = Arc::new(Shared::<L>::new());
-    let all = Arc::clone(&shared);
-    let own = flags.clone();
-    let live: Box<dyn Fn(usize, Member<Tally>) -> Life + Send + Sync> =
-        Box::new(move |number, member| Box::pin(Task::new(number, &own, &all).live(member)));
-    measure(flags, bench, shared, live)
+    let crew = Crew::default();
+    let live = |number| -> Life { Box::pin(Task::new(number, flags, &shared).live(crew.member())) };
+    let lives = (0..bench.tasks()).map(live).collect();
+    measure(flags, bench, shared, crew, lives)
 }
 
 /// Measures tasks that share a lock of this kind, and are suspended while they wait for it.
 fn awaited<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let shared = Arc::new(Shared::<L>::new());
-    let all = Arc::clone(&shared);
-    let own = flags.clone();
-    let live = move |number, member| Task::new(number, &own, &all).live(member);
-    measure(flags, bench, shared, live)
+    let crew = Crew::default();
+    let live = |number| Task::new(number, flags, &shared).live(crew.member());
+    let lives = (0..bench.tasks()).map(live).collect();
+    measure(flags, bench, shared, crew, lives)
 }
 
-/// Measures tasks that share a lock. `live` is the life of a task.
+/// Measures tasks that share a lock, and live like this.
 fn measure<F: Future<Output = io::Result<()>> + Send + 'static>(
     flags: &Flags,
     bench: &Bench,
     shared: Arc<dyn AnyShared>,
-    live: impl Fn(usize, Member<Tally>) -> F + Send + Sync + 'static,
+    crew: Crew<Tally>,
+    lives: Vec<F>,
 ) -> anyhow::Result<()> {
     if flags.runtime.runtime == RuntimeKind::Threads {
-        return among_threads(flags, bench, &*shared, &live);
+        let bodies = lives.into_iter().map(|life| || block_on(life)).collect();
+        let drive = |crew: &mut Crew<Tally>| block_on(drive(flags, bench, crew, &*shared));
+        return crew.run_threads(bench, STACK_BYTES, bodies, drive);
     }
-    let runtime = AsyncRuntime::start(flags.runtime, bench)?;
-    runtime.drive(among_async_tasks(flags.clone(), bench.clone(), shared, live))
-}
-
-fn among_threads<F: Future<Output = io::Result<()>>>(
-    flags: &Flags,
-    bench: &Bench,
-    shared: &dyn AnyShared,
-    live: &(impl Fn(usize, Member<Tally>) -> F + Sync),
-) -> anyhow::Result<()> {
-    let crew = Crew::default();
-    let body = |number| {
-        let member = crew.member();
-        move || block_on(live(number, member))
-    };
-    let bodies = (0..bench.tasks()).map(body).collect();
-    let drive = |crew: &mut Crew<Tally>| block_on(drive(flags, bench, crew, shared));
-    crew.run_threads(bench, STACK_BYTES, bodies, drive)
-}
-
-async fn among_async_tasks<F: Future<Output = io::Result<()>> + Send + 'static>(
-    flags: Flags,
-    bench: Bench,
-    shared: Arc<dyn AnyShared>,
-    live: impl Fn(usize, Member<Tally>) -> F,
-) -> anyhow::Result<()> {
-    let mut crew = Crew::default();
-    let start = |number| spawn(flags.runtime.runtime, live(number, crew.member()));
-    let tasks: Vec<_> = bench.tasks_to_create().map(start).collect();
-    let driven = drive(&flags, &bench, &mut crew, &*shared).await;
-    async_tasks::end(&bench, driven, crew, tasks.into_iter().map(outcome)).await
+    let own = (flags.clone(), bench.clone());
+    crew.run_tasks(bench, flags.runtime, lives, |mut crew| async move {
+        let (flags, bench) = own;
+        let driven = drive(&flags, &bench, &mut crew, &*shared).await;
+        (crew, driven)
+    })
 }
 
 /// Runs all rounds.
@@ -294,7 +269,7 @@ async fn drive(
         if round.purpose == Purpose::Traced {
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
-            let mut samples = shared.samples(&round, &tallies);
+            let mut samples = shared.samples(&tallies);
             if let Some(mixed) = mixed
                 && !samples.is_empty()
             {

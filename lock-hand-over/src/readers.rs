@@ -93,7 +93,7 @@ impl<L: Lock> Task<L> {
         let outside = |turns: &mut Turns| {
             turns.end();
             if (turns.counts.reads + turns.counts.writes).is_multiple_of(LOT) {
-                shared.end_lot(round, LOT);
+                shared.blocks.count(round, LOT);
             }
             turns.computed = self.work_outside(turns.computed);
             !round.is_over()

@@ -1,8 +1,7 @@
 //! What tasks count in a round.
 
-use harness::Measured;
-use harness::rounds::Lateness;
 use harness::samples::Samples;
+use harness::{Lateness, Measured};
 
 /// A task's counts in a round.
 #[derive(Clone, Debug, Default)]

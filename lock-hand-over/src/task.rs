@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use harness::rounds::{Apart, Lateness, Member, Purpose, Round};
+use harness::crew::Member;
+use harness::rounds::{Purpose, Round};
 use harness::samples::Samples;
 use harness::system_files::page_size;
 use harness::trace::Stop;
 use harness::work::spend;
-use harness::{Measured, RuntimeKind, clock};
+use harness::{Apart, Blocks, Lateness, RuntimeKind, clock};
 use parking_lot::Mutex;
 
 use crate::Flags;
@@ -34,20 +35,15 @@ pub const BEGUN: usize = 1;
 /// that only the measurement needs lie elsewhere.
 ///
 /// All accesses are `Relaxed`, so that they add no order to the measured lock's. What it protects, and
-/// when the iteration began, is ordered by the lock: one that does not order loses counts, and that
-/// fails the run. The count of lots is only counted; who completes an iteration then takes a mutex.
-/// Between rounds the announcement of a round and the results of its tasks order everything.
+/// when an iteration ends, is ordered by the lock: one that does not order loses counts, and that fails
+/// the run. Between rounds the announcement of a round and the results of its tasks order everything.
 #[repr(C)]
 pub struct Shared<L> {
     protected: Apart<(L, [AtomicU64; 2])>,
-    /// When the current iteration began; the lock protects it.
-    begun_ns: Apart<AtomicU64>,
-    /// The iterations of a closed loop.
-    blocks: Mutex<Samples>,
+    /// The iterations of a closed loop. Without readers the lock protects their ends.
+    pub blocks: Blocks,
     /// Who took the lock, until its last release before another did, with `--trace`.
     holds: Mutex<Vec<[Stop; 2]>>,
-    /// Acquisitions of readers and writers in this round, in lots.
-    in_lots: Apart<AtomicU64>,
     /// Readers that are inside, in a warm-up.
     pub readers: Apart<AtomicU64>,
 }
@@ -55,13 +51,10 @@ pub struct Shared<L> {
 impl<L: Lock> Shared<L> {
     /// What the tasks of a run share.
     pub fn new() -> Self {
-        let block = Measured { operations: BLOCK, ..Measured::single("iteration", "acquisition") };
         Self {
             protected: Apart::default(),
-            begun_ns: Apart::default(),
-            blocks: Mutex::new(Samples::new(block)),
+            blocks: Blocks::new(BLOCK, "acquisition"),
             holds: Mutex::default(),
-            in_lots: Apart::default(),
             readers: Apart::default(),
         }
     }
@@ -90,34 +83,6 @@ impl<L: Lock> Shared<L> {
         result
     }
 
-    /// Ends an iteration of a closed loop and returns its duration, in nanoseconds. Called with a lock
-    /// held: after its release other tasks may run first.
-    #[cold]
-    fn end_block(&self) -> u64 {
-        let now = clock::now();
-        now.saturating_sub(self.begun_ns.0.swap(now, Relaxed))
-    }
-
-    /// Records an iteration, after the release. `block_ns` ends it or returns its duration: with the mutex
-    /// held, so that no iteration ends before the one before it.
-    #[cold]
-    fn record_block(&self, round: &Round, block_ns: impl FnOnce() -> u64) {
-        let mut blocks = self.blocks.lock();
-        if !round.is_over() {
-            blocks.add(block_ns());
-            round.is_enough(blocks.count());
-        }
-    }
-
-    /// Counts a lot of acquisitions of one task, of which some make an iteration, after the release.
-    /// The task that completes the iteration ends it.
-    pub fn end_lot(&self, round: &Round, lot: u64) {
-        let counted = self.in_lots.0.fetch_add(lot, Relaxed) + lot;
-        if counted.is_multiple_of(BLOCK) {
-            self.record_block(round, || self.end_block());
-        }
-    }
-
     /// Notes that a task, which holds the lock, has taken it or will now release it.
     fn note_holder(&self, round: &Round, task: usize) {
         let now = Stop::here(task as u32);
@@ -138,9 +103,8 @@ pub trait AnyShared: Send + Sync {
     /// Acquisitions in this round, or those of writers, as the counter shows that the lock protects.
     fn counted(&self) -> u64;
 
-    /// The iterations of a closed loop, and each task's turns, the time of which is that of all
-    /// iterations.
-    fn samples(&self, round: &Round, tallies: &[Tally]) -> Vec<Samples>;
+    /// The iterations of a closed loop, and each task's mean time from one acquisition to the next.
+    fn samples(&self, tallies: &[Tally]) -> Vec<Samples>;
 
     /// The stops of a traced round. The last hold may be under way: only its beginning counts.
     fn stops(&self) -> Vec<Stop>;
@@ -151,25 +115,20 @@ impl<L: Lock> AnyShared for Shared<L> {
         for word in self.words() {
             word.store(0, Relaxed);
         }
-        self.in_lots.0.store(0, Relaxed);
-        self.begun_ns.0.store(round.begin_ns, Relaxed);
-        self.blocks.lock().clear();
+        self.blocks.clear();
+        self.blocks.begin(round.begin_ns);
     }
 
     fn counted(&self) -> u64 {
         self.words()[ENDED].load(Relaxed)
     }
 
-    fn samples(&self, round: &Round, tallies: &[Tally]) -> Vec<Samples> {
-        let blocks = self.blocks.lock().clone();
+    fn samples(&self, tallies: &[Tally]) -> Vec<Samples> {
+        let blocks = self.blocks.samples();
         if blocks.count() == 0 {
             return Vec::new();
         }
-        let mut turns = Samples::new(Measured::single("turn", "acquisition"));
-        let total_ns = self.begun_ns.0.load(Relaxed).saturating_sub(round.begin_ns) as f64;
-        for tally in tallies {
-            turns.add((total_ns / tally.acquired.max(1) as f64) as u64);
-        }
+        let turns = self.blocks.turns("turn", tallies.iter().map(|tally| tally.acquired));
         vec![blocks, turns]
     }
 
@@ -251,13 +210,13 @@ impl<L: Lock> Task<L> {
                 }
             });
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
-                turns.block_ns = shared.end_block();
+                turns.block_ns = shared.blocks.end();
             }
         };
         let outside = |turns: &mut Turns| {
             turns.made += 1;
             if !TRACED && turns.number.is_multiple_of(BLOCK) {
-                shared.record_block(round, || turns.block_ns);
+                shared.blocks.record(round, || turns.block_ns);
             }
             turns.computed = self.work_outside(turns.computed);
             !round.is_over()

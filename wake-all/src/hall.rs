@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
 use futures::task::AtomicWaker;
-use harness::clock;
 use harness::counters::{Counters, counts_switches};
-use harness::rounds::Apart;
+use harness::{Apart, clock};
 
 /// How long the kernel must not have counted another switch before threads count as asleep.
 const PAUSE: Duration = Duration::from_micros(50);

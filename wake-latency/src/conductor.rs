@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures::executor::block_on;
+use harness::crew::{Crew, Member};
 use harness::record::ScheduleKept;
-use harness::rounds::{Crew, Lateness, Member, Purpose, Round};
+use harness::rounds::{Purpose, Round};
 use harness::threads::joined;
 use harness::work::spend;
-use harness::{Bench, Fact, RuntimeKind, clock, failure};
+use harness::{Bench, Fact, Lateness, RuntimeKind, clock, failure};
 
 use crate::calls::{Bell, Calls, Wait};
 use crate::{Flags, STACK_BYTES};

@@ -36,9 +36,8 @@ use harness::RuntimeKind::{AsyncExecutor, Threads, Tokio, TokioCurrentThread};
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::limits::Kind;
-use harness::rounds::Lateness;
 use harness::spinners::Spinners;
-use harness::{Bench, Launch, RuntimeFlags, Spec, TaskKind};
+use harness::{Bench, Lateness, Launch, RuntimeFlags, Spec, TaskKind};
 
 /// The stack of a sleeper or waker, in bytes.
 const STACK_BYTES: usize = 256 << 10;

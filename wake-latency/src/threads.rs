@@ -6,7 +6,8 @@ use std::thread;
 
 use futures::executor::block_on;
 use harness::Bench;
-use harness::rounds::{Crew, Ran, Round};
+use harness::crew::Crew;
+use harness::rounds::{Ran, Round};
 use harness::threads::{outcome, root_cause, spawn};
 
 use crate::calls::{Bell, Futex, Wait};

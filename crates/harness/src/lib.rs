@@ -26,6 +26,8 @@ pub use machine::{
     process_stat, system_files, system_load,
 };
 pub use measure::bench::Bench;
+pub use measure::blocks::Blocks;
+pub use measure::lateness::Lateness;
 pub use measure::samples::Measured;
 pub use measure::state::Fact;
 pub use measure::work::{Work, WorkFlag};
@@ -35,8 +37,9 @@ pub use measure::{
 };
 pub use program::run;
 pub use spec::{Count, Launch, Spec};
+pub use tasks::apart::Apart;
 pub use tasks::hand_over::Channel;
 pub use tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
 pub use tasks::station::{LoadFlags, Station, Token};
 pub use tasks::task_kind::TaskKind;
-pub use tasks::{async_tasks, hand_over, runtime, station, threads, tokio_settings};
+pub use tasks::{async_tasks, crew, hand_over, runtime, station, threads, tokio_settings};

@@ -1,4 +1,4 @@
-//! Rounds: the clockwork of programs without laps, whose tasks all work at once.
+//! Rounds: the clockwork of programs without laps, whose tasks all work at once, as a [crew](crate::crew).
 //!
 //! ```text
 //! for round in bench.rounds(rate) {
@@ -14,24 +14,19 @@
 use std::collections::VecDeque;
 use std::future::ready;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use tokio::sync::{mpsc, watch};
+use anyhow::ensure;
 
 use crate::measure::bench::Bench;
 use crate::measure::clock;
-use crate::measure::histogram;
 use crate::measure::laps::{FEWEST_WARMUPS, LONGEST_WARMUP, SHORTEST_WARMUP};
-use crate::measure::samples::{Measured, Samples};
+use crate::measure::samples::Samples;
 use crate::measure::trace::Stop;
 use crate::measure::usage::Start;
 use crate::record::{Ending, ScheduleKept};
 use crate::tasks::runtime_kind::RuntimeKind;
-use crate::tasks::threads;
 
 /// The time from the announcement of a round to its beginning, so that all tasks are waiting by then,
 /// without [`LEAD_FOR_EACH`].
@@ -116,7 +111,7 @@ pub struct Round {
     until_ns: u64,
     ending: OnceLock<Ending>,
     usage: Mutex<Option<Start>>,
-    bench: Bench,
+    pub(crate) bench: Bench,
 }
 
 impl Round {
@@ -340,176 +335,12 @@ impl Bench {
     }
 }
 
-/// Tasks that take part in every round. Dropping it ends them.
-#[derive(Debug)]
-pub struct Crew<T> {
-    announcer: watch::Sender<Option<Arc<Round>>>,
-    sender: mpsc::UnboundedSender<Option<T>>,
-    results: mpsc::UnboundedReceiver<Option<T>>,
-}
-
-impl<T> Default for Crew<T> {
-    fn default() -> Self {
-        let (sender, results) = mpsc::unbounded_channel();
-        Self { announcer: watch::channel(None).0, sender, results }
-    }
-}
-
-impl<T> Crew<T> {
-    /// A new member.
-    pub fn member(&self) -> Member<T> {
-        let announced = self.announcer.subscribe();
-        Member { announced, sender: self.sender.clone(), round: None }
-    }
-
-    /// Runs the crew's members as threads with stacks of so many bytes, whose main functions these are in
-    /// the order of their numbers, while `drive` drives the rounds.
-    ///
-    /// # Errors
-    /// If a thread cannot be created, `drive` fails, or a task does.
-    pub fn run_threads<B>(
-        self,
-        bench: &Bench,
-        stack_bytes: usize,
-        bodies: Vec<B>,
-        drive: impl FnOnce(&mut Self) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()>
-    where
-        B: FnOnce() -> io::Result<()> + Send,
-    {
-        let mut crew = self;
-        thread::scope(|scope| {
-            // Any failure here drops the crew, which ends all tasks.
-            let mut tasks = Vec::with_capacity(bodies.len());
-            for (number, body) in bench.tasks_to_create().zip(bodies) {
-                let placed = move || {
-                    bench.placement().pin(number + 1)?;
-                    clock::be_punctual();
-                    body()
-                };
-                tasks.push(threads::spawn(scope, number, stack_bytes, placed)?);
-            }
-            let driven = drive(&mut crew);
-            threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
-        })
-    }
-
-    /// Tells whether the run is over, for tasks that take part in no round.
-    pub fn watch(&self) -> impl Fn() -> bool + Send + use<T>
-    where
-        T: Send,
-    {
-        let sender = self.sender.clone();
-        move || sender.is_closed()
-    }
-
-    /// Runs one round with all members, and returns what each measured.
-    ///
-    /// # Errors
-    /// If a member failed or panicked; it reports the reason itself.
-    pub async fn run(&mut self, round: &Arc<Round>) -> anyhow::Result<Vec<T>> {
-        let members = self.announcer.receiver_count();
-        let Round { bench, .. } = &**round;
-        bench.shared.in_round.store(true, Relaxed);
-        self.announcer.send_replace(Some(Arc::clone(round)));
-        let mut results = Vec::with_capacity(members);
-        while results.len() < members
-            && let Some(result) = self.results.recv().await
-        {
-            if result.is_none() {
-                round.fail();
-            }
-            results.push(result);
-        }
-        bench.shared.in_round.store(false, Relaxed);
-        round.end();
-        results.into_iter().collect::<Option<_>>().context("a task failed")
-    }
-}
-
-/// A member of a crew. Dropping it within a round is a failure, which ends the round.
-#[derive(Debug)]
-pub struct Member<T> {
-    announced: watch::Receiver<Option<Arc<Round>>>,
-    sender: mpsc::UnboundedSender<Option<T>>,
-    /// The round that it has not finished.
-    round: Option<Arc<Round>>,
-}
-
-impl<T> Member<T> {
-    /// Waits for the next round; `None` if the run is over. The member must finish its part.
-    pub async fn next(&mut self) -> Option<Arc<Round>> {
-        self.announced.changed().await.ok()?;
-        self.round = self.announced.borrow_and_update().clone();
-        self.round.clone()
-    }
-
-    /// Hands over what the member measured.
-    pub fn finish(&mut self, result: T) {
-        self.round = None;
-        let _ = self.sender.send(Some(result));
-    }
-}
-
-impl<T> Drop for Member<T> {
-    fn drop(&mut self) {
-        if let Some(round) = &self.round {
-            round.fail();
-        }
-        // Nobody waits for it.
-        let _ = self.sender.send(None);
-    }
-}
-
-/// A value that shares no cache line: some CPUs have lines of 128 bytes, or fetch two of 64 at once.
-#[repr(align(128))]
-#[derive(Debug, Default)]
-pub struct Apart<T>(pub T);
-
-/// A task's operations in an open loop.
-#[derive(Clone, Debug)]
-pub struct Lateness {
-    /// The time since they were due.
-    pub from_due: Samples,
-    /// The time since they were called; empty if nobody calls.
-    pub from_call: Samples,
-    /// How well it kept the schedule.
-    pub kept: ScheduleKept,
-}
-
-impl Lateness {
-    /// No operations so far. The measurement has the name of the operation.
-    pub fn new(operation: &'static str) -> Self {
-        let samples = |name| Samples::new(Measured::single(name, operation));
-        let kept = ScheduleKept::default();
-        Self { from_due: samples(operation), from_call: samples("from_call"), kept }
-    }
-
-    /// The memory of a task's figures, rounded up, in bytes.
-    pub const BYTES: u64 = 2 * histogram::BYTES;
-
-    /// The sum of the figures of all tasks.
-    pub fn sum(operation: &'static str, tasks: impl IntoIterator<Item = Self>) -> Self {
-        tasks.into_iter().fold(Self::new(operation), |mut sum, task| {
-            sum.from_due.merge(&task.from_due);
-            sum.from_call.merge(&task.from_call);
-            sum.kept.missed += task.kept.missed;
-            sum.kept.called_late = sum.kept.called_late.max(task.kept.called_late);
-            sum
-        })
-    }
-
-    /// Forgets all operations, but keeps the memory.
-    pub fn clear(&mut self) {
-        self.from_due.clear();
-        self.from_call.clear();
-        self.kept = ScheduleKept::default();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
+    use crate::measure::samples::Measured;
 
     fn bench(tasks: u32, warmups: Option<u64>, max_time: Option<Duration>) -> Bench {
         let bench = Bench::standalone(tasks, 1000, 0, max_time).expect("affinity");
@@ -594,25 +425,5 @@ mod tests {
         bench.shared.interrupted.store(true, Relaxed);
         assert!(warm_up.is_enough(0));
         assert!(bench.rounds(None).next().is_none());
-    }
-
-    #[test]
-    fn a_member_that_fails_ends_the_round_for_all() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let bench = bench(1, Some(0), None);
-        let mut crew = Crew::<u64>::default();
-        let [mut good, mut bad] = [crew.member(), crew.member()];
-        let good = runtime.spawn(async move {
-            let round = good.next().await.expect("a round");
-            bad.next().await.expect("a round");
-            drop(bad);
-            assert!(round.is_over());
-            good.finish(7);
-            good.next().await.is_none()
-        });
-        let round = bench.rounds(None).next().expect("the measured one");
-        assert!(runtime.block_on(crew.run(&round)).is_err());
-        drop(crew);
-        assert!(runtime.block_on(good).expect("no panic"));
     }
 }

@@ -116,7 +116,7 @@ impl Samples {
     }
 
     /// The mean in nanoseconds; `None` without values.
-    fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         let (whole, rest) = self.division()?;
         Some(whole as f64 + rest as f64 / self.count() as f64)
     }

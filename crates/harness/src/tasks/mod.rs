@@ -1,6 +1,8 @@
 //! Threads, async tasks and their runtimes, and what they hand over.
 
+pub(crate) mod apart;
 pub mod async_tasks;
+pub mod crew;
 pub mod hand_over;
 pub mod runtime;
 pub(crate) mod runtime_kind;

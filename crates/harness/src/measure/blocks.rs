@@ -1,0 +1,127 @@
+//! Iterations of operations that all tasks of a closed loop make together.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::measure::clock;
+use crate::measure::rounds::Round;
+use crate::measure::samples::{Measured, Samples};
+use crate::tasks::apart::Apart;
+
+/// The operations of a round in blocks: the task that completes one reads the clock.
+///
+/// Tasks count for themselves and add lots to the common count, whose cache line would be measured
+/// otherwise. The count is `Relaxed`: it only decides who ends a block, and that one takes a mutex. All is
+/// reset before a round is announced, which orders that.
+#[derive(Debug)]
+pub struct Blocks {
+    operations: u64,
+    operation: &'static str,
+    counted: Apart<AtomicU64>,
+    /// When the latest block ended, or the first one began; 0 before.
+    ended_ns: Apart<AtomicU64>,
+    samples: Apart<Mutex<Samples>>,
+}
+
+impl Blocks {
+    /// Blocks of so many operations.
+    pub fn new(operations: u64, operation: &'static str) -> Self {
+        let block = Measured { operations, ..Measured::single("iteration", operation) };
+        Self {
+            operations,
+            operation,
+            counted: Apart::default(),
+            ended_ns: Apart::default(),
+            samples: Apart(Mutex::new(Samples::new(block))),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Samples> {
+        self.samples.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the round before.
+    pub fn clear(&self) {
+        self.counted.0.store(0, Relaxed);
+        self.ended_ns.0.store(0, Relaxed);
+        self.lock().clear();
+    }
+
+    /// Begins the first block, unless another task has.
+    pub fn begin(&self, at_ns: u64) {
+        let _ = self.ended_ns.0.compare_exchange(0, at_ns, Relaxed, Relaxed);
+    }
+
+    /// Counts so many operations, by which those of a block are divisible, and ends the block that they
+    /// complete.
+    #[inline]
+    pub fn count(&self, round: &Round, lot: u64) {
+        let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
+        if counted.is_multiple_of(self.operations) {
+            self.record(round, || self.end());
+        }
+    }
+
+    /// Ends a block and returns its duration, in nanoseconds. Only one task at a time may call it.
+    #[cold]
+    pub fn end(&self) -> u64 {
+        let now_ns = clock::now();
+        now_ns.saturating_sub(self.ended_ns.0.swap(now_ns, Relaxed))
+    }
+
+    /// Records a block, unless the round is over. `block_ns` returns its duration, and may end it: no
+    /// block ends before the one before it.
+    #[cold]
+    pub fn record(&self, round: &Round, block_ns: impl FnOnce() -> u64) {
+        let mut samples = self.lock();
+        if !round.is_over() {
+            samples.add(block_ns());
+            round.is_enough(samples.count());
+        }
+    }
+
+    /// The recorded blocks.
+    pub fn samples(&self) -> Samples {
+        self.lock().clone()
+    }
+
+    /// How long each task took from one of its operations to the next, as a mean, in a measurement with
+    /// this name; `made` are the operations of each. Those after the last block took as long as the others.
+    pub fn turns(&self, name: &'static str, made: impl Iterator<Item = u64> + Clone) -> Samples {
+        let block_ns = self.lock().mean().unwrap_or(0.0);
+        let all: u64 = made.clone().sum();
+        let all_ns = block_ns / self.operations as f64 * all as f64;
+        let mut turns = Samples::new(Measured::single(name, self.operation));
+        made.for_each(|made| turns.add((all_ns / made.max(1) as f64) as u64));
+        turns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::bench::Bench;
+
+    #[test]
+    fn whoever_completes_a_block_ends_it_and_a_turn_is_a_share_of_the_time() {
+        let bench = Bench::standalone(2, 3, 0, None).expect("affinity");
+        let round = bench.rounds(None).next().expect("the measured one");
+        let blocks = Blocks::new(8, "message");
+        blocks.count(&round, 4);
+        blocks.clear();
+        blocks.begin(clock::now() - 1_000_000);
+        blocks.begin(clock::now());
+        for lots in 1..=8 {
+            blocks.count(&round, 4);
+            assert_eq!(blocks.samples().count(), (lots / 2).min(3), "the round has 3 iterations");
+        }
+        assert!(round.is_over());
+        let all = blocks.samples().measurement(2).expect("samples");
+        assert_eq!(all.operations, 8);
+        assert!(all.max_ns >= 1_000_000, "the first one began earlier");
+        let turns = blocks.turns("turn", [10, 30].into_iter()).measurement(2).expect("two tasks");
+        let expected = [4.0 / 3.0, 4.0].map(|share| (all.mean_ns / 8.0 * share) as u64);
+        assert_eq!([turns.min_ns, turns.max_ns], expected);
+    }
+}
