@@ -1,7 +1,7 @@
 //! Servers with a task of an async runtime per connection.
 
 use std::fmt::Debug;
-use std::io::{self, ErrorKind::ConnectionReset};
+use std::io;
 use std::net::TcpStream;
 
 use async_executor::LocalExecutor;
@@ -18,7 +18,7 @@ pub fn tokio(server: &'static Server, kind: Kind) -> io::Result<()> {
     let spawn = move |connection: TcpStream| {
         connection.set_nonblocking(true)?;
         let connection = tokio::net::TcpStream::from_std(connection)?;
-        Ok(tokio::spawn(echo_all(server, connection)))
+        Ok(tokio::spawn(echo_on_tokio(server, connection)))
     };
     let tasks = async move { all_ended(server.start(spawn)?).await };
     if kind == Kind::TokioCurrentThread {
@@ -36,7 +36,7 @@ pub fn tokio(server: &'static Server, kind: Kind) -> io::Result<()> {
 ///
 /// A read that fills its buffer does not say whether more has come, so tokio would read once more before
 /// it waits. The buffers of servers are larger than a message; one byte is enough.
-async fn echo_all(server: &Server, mut connection: tokio::net::TcpStream) -> io::Result<()> {
+async fn echo_on_tokio(server: &Server, mut connection: tokio::net::TcpStream) -> io::Result<()> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut buffer = vec![0; server.bytes + 1];
     let mut filled = 0;
@@ -45,8 +45,7 @@ async fn echo_all(server: &Server, mut connection: tokio::net::TcpStream) -> io:
             match connection.read(&mut buffer[filled..]).await {
                 Ok(0) => return Ok(()),
                 Ok(count) => filled += count,
-                Err(error) if error.kind() == ConnectionReset => return Ok(()),
-                Err(error) => return Err(error),
+                failed => return has_arrived(failed).map(drop),
             }
         }
         let message = &buffer[..server.bytes];
