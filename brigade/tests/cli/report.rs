@@ -244,7 +244,7 @@ pub static JSON: LazyLock<Vec<String>> =
 
 /// A default run, and a run with curves.
 const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";
-const CURVES: &str = "2026-11-26-sharing";
+const CURVES: &str = "2026-11-28-sharing";
 
 #[test]
 fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
