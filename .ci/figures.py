@@ -34,7 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
 sys.path.append(str(ROOT / "scripts"))
-from recompute import digits, paired  # noqa: E402
+from recompute import digits, name_of_line, paired  # noqa: E402
 
 PIPES = "async-brigade --runtime"
 LOCK = "--tasks 8 --inside 100 --outside 100"
@@ -325,7 +325,8 @@ def filled(text, runs, times):
             return minutes(times[rest], written)
         if "@" in expression:
             name, label = expression.split("@")
-            return on_machine(machines()[label], CASES[name])
+            figure = on_machine(machines()[label], CASES[name])
+            return figure if figure != "–" else sys.exit(f"machines.json has no {expression}")
         return trace(*rest.split(".")) if kind == "trace" else run.value(expression)
 
     def block(match, runs):
@@ -400,7 +401,7 @@ def machines():
 
 
 def on_machine(machine, case):
-    of = machine["cases"].get(case)
+    of = machine["cases"].get(name_of_line(case))
     return shown(of["figure"], {"ns": "nanoseconds", "bytes": "bytes"}[of["unit"]]) if of else "–"
 
 
