@@ -11,9 +11,9 @@ use crate::tasks::apart::Apart;
 
 /// The operations of a round in blocks: the task that completes one reads the clock.
 ///
-/// Tasks count for themselves and add lots to the common count, whose cache line would be measured
-/// otherwise. The count is `Relaxed`: it only decides who ends a block, and that one takes a mutex. All is
-/// reset before a round is announced, which orders that.
+/// Tasks count for themselves and add lots to the common count: its cache line would be measured otherwise.
+/// The count is `Relaxed`, since it only decides who ends a block, and that task takes a mutex. Everything
+/// is reset before a round is announced, which orders that.
 #[derive(Debug)]
 pub struct Blocks {
     operations: u64,
@@ -53,8 +53,7 @@ impl Blocks {
         let _ = self.ended_ns.0.compare_exchange(0, at_ns, Relaxed, Relaxed);
     }
 
-    /// Counts so many operations, by which those of a block are divisible, and ends the block that they
-    /// complete.
+    /// Counts a lot of operations, and ends the block that it completes. A block is a whole number of lots.
     #[inline]
     pub fn count(&self, round: &Round, lot: u64) {
         let counted = self.counted.0.fetch_add(lot, Relaxed) + lot;
@@ -70,8 +69,8 @@ impl Blocks {
         now_ns.saturating_sub(self.ended_ns.0.swap(now_ns, Relaxed))
     }
 
-    /// Records a block, unless the round is over. `block_ns` returns its duration, and may end it: no
-    /// block ends before the one before it.
+    /// Records a block, unless the round is over. `block_ns` returns its duration and may end it: with the
+    /// mutex held, so that no block ends before the one before it.
     #[cold]
     pub fn record(&self, round: &Round, block_ns: impl FnOnce() -> u64) {
         let mut samples = self.lock();
@@ -86,8 +85,8 @@ impl Blocks {
         self.lock().clone()
     }
 
-    /// How long each task took from one of its operations to the next, as a mean, in a measurement with
-    /// this name; `made` are the operations of each. Those after the last block took as long as the others.
+    /// The mean time of each task from one of its operations to the next, as the measurement `name`. `made`
+    /// says how many each task made; those after the last block count as long as the others.
     pub fn turns(&self, name: &'static str, made: impl Iterator<Item = u64> + Clone) -> Samples {
         let block_ns = self.lock().mean().unwrap_or(0.0);
         let all: u64 = made.clone().sum();

@@ -70,7 +70,7 @@ impl<T> Crew<T> {
     }
 
     /// Runs the crew's members as tasks of a runtime, whose main functions these are in the order of their
-    /// numbers, while `drive` drives the rounds.
+    /// numbers, while `drive` drives the rounds and returns the crew.
     ///
     /// # Errors
     /// If the runtime cannot be started, `drive` fails, or a task does.
