@@ -625,8 +625,8 @@ fn threads_need_no_more_memory_than_predicted() {
     assert!(!measured.is_empty() && predicted >= most, "{predicted} of {measured:?}");
 }
 
-/// On many Arm machines the clock advances in steps of up to 52 ns. The recorded ones are not among
-/// them, and their laps are as long.
+/// On many Arm machines the clock advances in steps of up to 52 ns, and programs say so of laps shorter than
+/// 20. The recorded ones are not among them, and their laps are as long.
 #[test]
 fn a_lap_lasts_many_steps_of_a_slow_clock() {
     const STEP_NS: u64 = 52;
@@ -635,7 +635,7 @@ fn a_lap_lasts_many_steps_of_a_slow_clock() {
             let measurements = invocation["record"]["measurements"].as_array();
             for lap in measurements.into_iter().flatten().filter(|of| of["name"] == "iteration") {
                 let case = &invocation["case"];
-                assert!(lap["p50_ns"].as_u64() >= Some(50 * STEP_NS), "{case}: {}", lap["p50_ns"]);
+                assert!(lap["p50_ns"].as_u64() >= Some(20 * STEP_NS), "{case}: {}", lap["p50_ns"]);
             }
         }
     }
