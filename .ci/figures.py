@@ -326,7 +326,7 @@ def filled(text, runs, times):
         if "@" in expression:
             name, label = expression.split("@")
             figure = on_machine(machines()[label], CASES[name])
-            return figure if figure != "–" else sys.exit(f"machines.json has no {expression}")
+            return figure or sys.exit(f"machines.json has no {expression}")
         return trace(*rest.split(".")) if kind == "trace" else run.value(expression)
 
     def block(match, runs):
@@ -401,15 +401,16 @@ def machines():
 
 
 def on_machine(machine, case):
+    """The figure of a case on a machine; None if it was not measured there."""
     of = machine["cases"].get(name_of_line(case))
-    return shown(of["figure"], {"ns": "nanoseconds", "bytes": "bytes"}[of["unit"]]) if of else "–"
+    return shown(of["figure"], {"ns": "nanoseconds", "bytes": "bytes"}[of["unit"]]) if of else None
 
 
 def table_of_machines():
     head = ["machine", *COLUMNS, "runs", "last run"]
     rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
     for machine in machines().values():
-        cells = [on_machine(machine, case) for case in COLUMNS.values()]
+        cells = [on_machine(machine, case) or "–" for case in COLUMNS.values()]
         if cells.count("–") * 2 > len(cells):
             continue
         where = f"{machine['hypervisor'].upper()} guest" if machine["hypervisor"] else "bare metal"
