@@ -72,7 +72,7 @@ pub fn summary(record: &Record) -> String {
 }
 
 /// The fewest steps of the clock in a sample whose time is more than roughly known.
-const FEWEST_STEPS: f64 = 20.0;
+pub const FEWEST_STEPS: f64 = 20.0;
 
 /// That samples are short for the clock; empty if they are not.
 fn clock_line(step_ns: u64, principal: &Measurement) -> String {
