@@ -1,19 +1,9 @@
-//! Work of known duration, which `--work` adds to every hop.
-//!
-//! A unit is one iteration of a loop in which each step depends on the one
-//! before: its speed is that of one multiplication and one rotation in
-//! sequence. A loop limited by the core's parallelism, such as an empty one,
-//! takes twice as long while a hidden neighbour uses the core's other hardware
-//! thread; this one does not.
+//! Work of known duration, which `--work` adds to every hop. [`spend`] is the work itself, in units.
 
-use std::hint::black_box;
-
+pub use known_work::spend;
 use serde::Serialize;
 
 use crate::measure::{clock, trace};
-
-/// An odd number with well-distributed bits, from Knuth's MMIX generator.
-const FACTOR: u64 = 6_364_136_223_846_793_005;
 
 /// The two amounts whose times give the slope, in units: long enough to make
 /// reading the clock negligible, short enough that some are not interrupted.
@@ -22,20 +12,6 @@ const LONG: u64 = 12_000;
 
 /// How often each amount is done, before and after the laps: 3 ms each.
 const TIMES: usize = 151;
-
-/// Does `units` of work. Compiled once, so that no program has a faster loop,
-/// and written so that the optimization level hardly matters. Work that must not
-/// begin before this work has ended can depend on the result.
-#[inline(never)]
-pub fn spend(units: u64) -> u64 {
-    let mut state = units;
-    let mut left = units;
-    while left > 0 {
-        state = state.wrapping_mul(FACTOR).rotate_left(7);
-        left -= 1;
-    }
-    black_box(state)
-}
 
 /// A bit of `Work::units`: the thread also notes for `--trace` that the token passes.
 const NOTES: u32 = 1 << 31;
