@@ -61,9 +61,11 @@ use harness::{
 };
 use tokio::sync::mpsc as tokio_mpsc;
 
-use crate::channels::{Awaited, Blocking, Inlet, Message, Outlet, awaited, blocking, pipe, queue};
+use crate::channels::{Awaited, Blocking, Inlet, Outlet, awaited, blocking, pipe, queue};
 use crate::faults::{Broken, Fault};
-use crate::tasks::{CREDIT, Consumer, Producer, Receiver, Sender, Shared, Tally, verify};
+use crate::tasks::{
+    CREDIT, Consumer, Producer, Receiver, Receives, Sender, Sends, Shared, Tally, verify,
+};
 
 /// The most producers, and consumers.
 const MOST_TASKS: i64 = 1024;
@@ -274,100 +276,89 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let channel = format!("--channel {}", name(&flags.channel));
     let flags = flags.clone();
     let shared = bench.clone();
-    bench.watched(&channel, move || match flags.message {
-        8 => with_messages::<1>(&flags, &shared),
-        64 => with_messages::<8>(&flags, &shared),
-        _ => with_messages::<128>(&flags, &shared),
+    bench.watched(&channel, move || {
+        let ends = match flags.message {
+            8 => open::<1>(&flags),
+            64 => open::<8>(&flags),
+            _ => open::<128>(&flags),
+        };
+        measure(&flags, &shared, ends?)
     })
 }
 
-/// Measures a channel that serves both threads and tasks of a runtime.
-fn measure_either<const W: usize, S, R>(
-    flags: &Flags,
-    bench: &Bench,
-    ends: (S, R),
-) -> anyhow::Result<()>
+/// Opens the channel for messages of so many words.
+fn open<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
+    let room = flags.room();
+    let are_threads = flags.are_threads();
+    Ok(match (flags.channel, room) {
+        (Kind::Std, Some(room)) => ends::<W>(blocking(mpsc::sync_channel(room))),
+        (Kind::Std, None) => ends::<W>(blocking(mpsc::channel())),
+        (Kind::Crossbeam, _) => {
+            let open = crossbeam_channel::bounded;
+            ends::<W>(blocking(room.map_or_else(crossbeam_channel::unbounded, open)))
+        }
+        (Kind::Flume, _) => {
+            let channel = room.map_or_else(flume::unbounded, flume::bounded);
+            ends_for::<W, _, _>(are_threads, channel)
+        }
+        // Its ends for threads and for tasks have other types.
+        (Kind::Kanal, _) if are_threads => {
+            ends::<W>(blocking(room.map_or_else(kanal::unbounded, kanal::bounded)))
+        }
+        (Kind::Kanal, _) => {
+            ends::<W>(awaited(room.map_or_else(kanal::unbounded_async, kanal::bounded_async)))
+        }
+        (Kind::AsyncChannel, _) => {
+            let channel = room.map_or_else(async_channel::unbounded, async_channel::bounded);
+            ends_for::<W, _, _>(are_threads, channel)
+        }
+        (Kind::Tokio, Some(room)) => ends_for::<W, _, _>(are_threads, tokio_mpsc::channel(room)),
+        (Kind::Tokio, None) => ends_for::<W, _, _>(are_threads, tokio_mpsc::unbounded_channel()),
+        (Kind::Futures, Some(room)) => ends::<W>(awaited(futures_mpsc::channel(room))),
+        (Kind::Futures, None) => ends::<W>(awaited(futures_mpsc::unbounded())),
+        (Kind::Queue, _) => ends::<W>(blocking(queue(room))),
+        (Kind::Pipe, _) => ends::<W>(blocking(pipe().map_err(to_create("the pipe"))?)),
+        (Kind::Broken, _) => {
+            let (sound, inlet) = blocking(queue(room));
+            ends::<W>((Broken::new(sound, flags.fault, flags.at), inlet))
+        }
+    })
+}
+
+/// The two ends of a channel, without its type and the size of its messages.
+type Ends = (Box<dyn Sends>, Box<dyn Receives>);
+
+fn ends<const W: usize>((outlet, inlet): (impl Outlet<W>, impl Inlet<W>)) -> Ends {
+    (Box::new(Sender(outlet)), Box::new(Receiver(inlet)))
+}
+
+/// The ends for threads or for tasks of a runtime, of a channel that serves both.
+fn ends_for<const W: usize, S, R>(are_threads: bool, channel: (S, R)) -> Ends
 where
     Blocking<S>: Outlet<W>,
     Blocking<R>: Inlet<W>,
     Awaited<S>: Outlet<W>,
     Awaited<R>: Inlet<W>,
 {
-    if flags.are_threads() {
-        measure::<W>(flags, bench, blocking(ends))
-    } else {
-        measure::<W>(flags, bench, awaited(ends))
-    }
-}
-
-/// Measures messages of so many words.
-fn with_messages<const W: usize>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let room = flags.room();
-    match (flags.channel, room) {
-        (Kind::Std, Some(room)) => measure::<W>(flags, bench, blocking(mpsc::sync_channel(room))),
-        (Kind::Std, None) => measure::<W>(flags, bench, blocking(mpsc::channel())),
-        (Kind::Crossbeam, _) => {
-            let open = crossbeam_channel::bounded;
-            let ends = room.map_or_else(crossbeam_channel::unbounded, open);
-            measure::<W>(flags, bench, blocking(ends))
-        }
-        (Kind::Flume, _) => measure_either::<W, _, _>(
-            flags,
-            bench,
-            room.map_or_else(flume::unbounded, flume::bounded),
-        ),
-        // Its ends for threads and for tasks have other types.
-        (Kind::Kanal, _) if flags.are_threads() => {
-            let ends = room.map_or_else(kanal::unbounded, kanal::bounded);
-            measure::<W>(flags, bench, blocking(ends))
-        }
-        (Kind::Kanal, _) => {
-            let ends = room.map_or_else(kanal::unbounded_async, kanal::bounded_async);
-            measure::<W>(flags, bench, awaited(ends))
-        }
-        (Kind::AsyncChannel, _) => {
-            let ends = room.map_or_else(async_channel::unbounded, async_channel::bounded);
-            measure_either::<W, _, _>(flags, bench, ends)
-        }
-        (Kind::Tokio, Some(room)) => {
-            measure_either::<W, _, _>(flags, bench, tokio_mpsc::channel(room))
-        }
-        (Kind::Tokio, None) => {
-            measure_either::<W, _, _>(flags, bench, tokio_mpsc::unbounded_channel())
-        }
-        (Kind::Futures, Some(room)) => {
-            measure::<W>(flags, bench, awaited(futures_mpsc::channel(room)))
-        }
-        (Kind::Futures, None) => measure::<W>(flags, bench, awaited(futures_mpsc::unbounded())),
-        (Kind::Queue, _) => measure::<W>(flags, bench, blocking(queue(room))),
-        (Kind::Pipe, _) => {
-            let ends = pipe().map_err(to_create("the pipe"))?;
-            measure::<W>(flags, bench, blocking(ends))
-        }
-        (Kind::Broken, _) => {
-            let (sound, inlet) = blocking(queue(room));
-            measure::<W>(flags, bench, (Broken::new(sound, flags.fault, flags.at), inlet))
-        }
-    }
+    if are_threads { ends::<W>(blocking(channel)) } else { ends::<W>(awaited(channel)) }
 }
 
 /// The main function of a task.
 type Body = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
-/// Measures messages of so many words through the channel with these ends.
-fn measure<const W: usize>(
-    flags: &Flags,
-    bench: &Bench,
-    (outlet, mut inlet): (impl Outlet<W>, impl Inlet<W>),
-) -> anyhow::Result<()> {
-    let mut outlets = vec![outlet; flags.producers as usize];
+/// Measures messages through the channel with these ends.
+fn measure(flags: &Flags, bench: &Bench, (outlet, mut inlet): Ends) -> anyhow::Result<()> {
+    let mut outlets: Vec<_> = (1..flags.producers).map(|_| outlet.another()).collect();
+    outlets.push(outlet);
     let room = match flags.room() {
         None => None,
-        Some(_) => Some(block_on(fill(&mut outlets, &mut inlet)).context("filling the channel")?),
+        Some(_) => Some(block_on(fill(&mut outlets, &mut *inlet)).context("filling the channel")?),
     };
+    let mut inlets: Vec<_> = (1..flags.consumers).filter_map(|_| inlet.another()).collect();
+    inlets.push(inlet);
     let crew = Crew::default();
     let shared = Arc::new(Shared::new(flags));
-    let bodies = bodies(outlets, inlet, &crew, &shared);
+    let bodies = bodies(outlets, inlets, &crew, &shared);
     let driver = Driver { bench: bench.clone(), shared, room };
     if flags.are_threads() {
         let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
@@ -381,44 +372,31 @@ fn measure<const W: usize>(
 }
 
 /// Fills an empty channel, counts the messages that fit, and empties it.
-async fn fill<const W: usize>(
-    outlets: &mut [impl Outlet<W>],
-    inlet: &mut impl Inlet<W>,
-) -> io::Result<u64> {
-    let mut fits = 0;
-    for outlet in outlets {
-        while outlet.try_send(Message::new(0, 1)) {
-            fits += 1;
-        }
-    }
+async fn fill(outlets: &mut [Box<dyn Sends>], inlet: &mut dyn Receives) -> io::Result<u64> {
+    let fits = outlets.iter_mut().map(|outlet| outlet.fill()).sum();
     if fits > 0 {
-        inlet.receive_while(|received, _| received < fits).await?;
+        inlet.discard(fits).await?;
     }
     Ok(fits)
 }
 
 /// The tasks in the order of their numbers: producer, consumer, producer ….
-fn bodies<O: Outlet<W>, I: Inlet<W>, const W: usize>(
-    outlets: Vec<O>,
-    inlet: I,
+fn bodies(
+    outlets: Vec<Box<dyn Sends>>,
+    inlets: Vec<Box<dyn Receives>>,
     crew: &Crew<Tally>,
     shared: &Arc<Shared>,
 ) -> Vec<Body> {
-    let others = 1..shared.flags.consumers;
-    let mut inlets: Vec<I> = others.filter_map(|_| inlet.another()).collect();
-    inlets.push(inlet);
     let tasks = outlets.len() + inlets.len();
     let mut outlets = outlets.into_iter().enumerate();
     let mut inlets = inlets.into_iter();
     let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
     while bodies.len() < tasks {
         if let Some((number, outlet)) = outlets.next() {
-            let outlet = Box::new(Sender::<O, W>(outlet));
             let producer = Producer { number, outlet, shared: Arc::clone(shared) };
             bodies.push(Box::pin(producer.live(crew.member())));
         }
         if let Some(inlet) = inlets.next() {
-            let inlet = Box::new(Receiver::<I, W>(inlet));
             let consumer = Consumer { inlet, shared: Arc::clone(shared) };
             bodies.push(Box::pin(consumer.live(crew.member())));
         }

@@ -207,8 +207,14 @@ async fn send(
     Ok(tally)
 }
 
-/// What a producer does in a round: only this is compiled for each channel and size of messages.
+/// What a producer does: only this is compiled for each channel and size of messages.
 pub trait Sends: Send {
+    /// Another sender of the same channel.
+    fn another(&self) -> Box<dyn Sends>;
+
+    /// Sends messages until there is no room, and returns how many.
+    fn fill(&mut self) -> u64;
+
     /// A closed loop; returns how many messages it sent.
     fn compete<'a>(
         &'a mut self,
@@ -236,6 +242,18 @@ pub trait Sends: Send {
 pub struct Sender<O, const W: usize>(pub O);
 
 impl<O: Outlet<W>, const W: usize> Sends for Sender<O, W> {
+    fn another(&self) -> Box<dyn Sends> {
+        Box::new(Self(self.0.clone()))
+    }
+
+    fn fill(&mut self) -> u64 {
+        let mut fits = 0;
+        while self.0.try_send(Message::new(0, 1)) {
+            fits += 1;
+        }
+        fits
+    }
+
     fn compete<'a>(
         &'a mut self,
         producer: usize,
@@ -321,8 +339,14 @@ impl Consumer {
     }
 }
 
-/// What a consumer does in a round: only this is compiled for each channel and size of messages.
+/// What a consumer does: only this is compiled for each channel and size of messages.
 pub trait Receives: Send {
+    /// Another receiver of the same channel; `None` if it can have only one.
+    fn another(&self) -> Option<Box<dyn Receives>>;
+
+    /// Receives so many messages, at least one.
+    fn discard(&mut self, messages: u64) -> Part<'_, ()>;
+
     /// Receives until the round's end mark.
     fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally>;
 }
@@ -332,6 +356,15 @@ pub trait Receives: Send {
 pub struct Receiver<I, const W: usize>(pub I);
 
 impl<I: Inlet<W>, const W: usize> Receives for Receiver<I, W> {
+    fn another(&self) -> Option<Box<dyn Receives>> {
+        Some(Box::new(Self(self.0.another()?)))
+    }
+
+    fn discard(&mut self, messages: u64) -> Part<'_, ()> {
+        let is_before_last = move |received, _| received < messages;
+        Box::pin(async move { self.0.receive_while(is_before_last).await.map(drop) })
+    }
+
     fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally> {
         let inlet = &mut self.0;
         Box::pin(async move {
