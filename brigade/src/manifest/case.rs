@@ -67,6 +67,9 @@ pub struct Case {
 pub struct Rule {
     /// The words; a flag without a value matches any. In the file with alternatives.
     words: String,
+    /// The words as flags and values: hundreds of cases look for them.
+    #[serde(skip)]
+    wanted: Vec<(Option<String>, Option<String>)>,
     /// Flags in addition to the case's.
     flags: Option<String>,
     /// The flags with which `brigade check` runs them.
@@ -82,20 +85,27 @@ pub struct Rule {
 impl Rule {
     /// The rules that one with alternatives stands for.
     pub(super) fn expanded(self) -> Result<Vec<Self>, String> {
-        let words = expand(&self.words).map_err(|reason| format!("rules: {reason}"))?;
-        Ok(words.into_iter().map(|words| Self { words, ..self.clone() }).collect())
+        let lines = expand(&self.words).map_err(|reason| format!("rules: {reason}"))?;
+        let owned = |word: Option<&str>| word.map(str::to_owned);
+        let with_words = |words: String| {
+            let wanted = pairs(words.split_whitespace()).into_iter();
+            let wanted = wanted.map(|(name, value)| (owned(name), owned(value))).collect();
+            Self { words, wanted, ..self.clone() }
+        };
+        Ok(lines.into_iter().map(with_words).collect())
     }
 
     fn applies(&self, given: &Pairs) -> bool {
-        has_words(given, &self.words)
+        let has = |(name, value): &(Option<String>, Option<String>)| {
+            has_flag(given, name.as_deref(), value.as_deref())
+        };
+        self.wanted.iter().all(has)
     }
 }
 
-/// Whether these words are given; a flag without a value matches any.
-fn has_words(given: &Pairs, words: &str) -> bool {
-    pairs(words.split_whitespace()).iter().all(|(name, value)| {
-        given.iter().any(|pair| pair.0 == *name && (value.is_none() || pair.1 == *value))
-    })
+/// Whether this flag is given; without a value it matches any.
+fn has_flag(given: &Pairs, name: Option<&str>, value: Option<&str>) -> bool {
+    given.iter().any(|pair| pair.0 == name && (value.is_none() || pair.1 == value))
 }
 
 impl Case {
@@ -163,7 +173,8 @@ impl Case {
 
     /// Whether its command line has these words; a flag without a value matches any.
     pub(super) fn has(&self, words: &str) -> bool {
-        has_words(&pairs(self.flags.iter().map(String::as_str)), words)
+        let given = pairs(self.flags.iter().map(String::as_str));
+        pairs(words.split_whitespace()).iter().all(|(name, value)| has_flag(&given, *name, *value))
     }
 
     /// All its flags, with its placement.
@@ -288,7 +299,7 @@ mod tests {
 
     fn parsed(line: &str) -> Case {
         let rule = "words = '--via spin'\nneeds_cpus = 3\nflags = '--max-time 2'";
-        let rules = [toml::from_str(rule).unwrap()];
+        let rules = toml::from_str::<Rule>(rule).unwrap().expanded().unwrap();
         let defaults = Defaults::from([("kind".to_owned(), "thread".to_owned())]);
         Case::parse(line, &defaults, &rules).unwrap()
     }
