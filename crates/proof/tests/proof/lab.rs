@@ -45,6 +45,14 @@ pub static ONE_UNIT: LazyLock<Build> = LazyLock::new(|| {
     Build::new(&flags, &[("CARGO_BUILD_BUILD_DIR", shared)])
 });
 
+/// Alone, it builds everything before the first experiment.
+#[test]
+#[ignore = "part of the proof"]
+fn the_opponents_are_built() {
+    let found = [DEFAULT.binary("bare"), ONE_UNIT.binary("bare")].map(|bare| bare.path);
+    assert_ne!(found[0], found[1], "each profile has its own");
+}
+
 impl Build {
     fn new(flags: &[&str], variables: &[(&str, &Path)]) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
