@@ -1,8 +1,9 @@
-//! Independent implementations of timer-cost, wake-all and lock-hand-over --read for the proof, with the
-//! same checks of each operation, without laps, rounds and tallies. Prints the mean time of an operation
-//! in nanoseconds: of a timer armed and cancelled, of one woken thread, or of one acquisition.
+//! Independent implementations of timer-cost, wake-all, lock-hand-over --read and thread-creation for the
+//! proof, with the same checks of each operation, without laps, rounds and tallies. Prints the mean time of
+//! an operation in nanoseconds: of a timer armed and cancelled, of one woken thread, of one acquisition, or of
+//! one created thread.
 //!
-//! Usage: `bare-tasks timers|wake|readers SECONDS`
+//! Usage: `bare-tasks timers|wake|readers|create SECONDS`
 
 use std::env;
 use std::pin::Pin;
@@ -33,6 +34,9 @@ const READ: u64 = 90;
 const TIMED: u64 = 64;
 /// Stack of a thread, in bytes.
 const STACK: usize = 256 << 10;
+/// Threads that are created before they are joined, and their stacks: as by default in thread-creation.
+const CREATED: u32 = 20;
+const CREATED_STACK: usize = 1 << 20;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,6 +46,7 @@ fn main() -> anyhow::Result<()> {
         "timers" => timers(limit)?,
         "wake" => wake(limit)?,
         "readers" => readers(limit)?,
+        "create" => create(limit),
         other => bail!("nothing is called {other}"),
     };
     println!("{mean_ns:.3}");
@@ -103,6 +108,23 @@ fn timers(limit: Duration) -> anyhow::Result<f64> {
         })
     };
     Ok(runtime.block_on(async { tokio::spawn(task).await })?)
+}
+
+/// Threads that end at once are created; joining them is not timed.
+fn create(limit: Duration) -> f64 {
+    let mut created = Vec::with_capacity(CREATED as usize);
+    mean_ns(limit, CREATED, || {
+        let begun = Instant::now();
+        for _ in 0..CREATED {
+            let thread = thread::Builder::new().stack_size(CREATED_STACK).spawn(|| ());
+            created.push(thread.expect("a thread"));
+        }
+        let elapsed = begun.elapsed();
+        for thread in created.drain(..) {
+            thread.join().expect("no panic");
+        }
+        elapsed
+    })
 }
 
 /// Voluntary switches of the process, as the kernel counts them.

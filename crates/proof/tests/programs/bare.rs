@@ -1,12 +1,11 @@
 //! Independent implementations for the proof, without laps, stations, tracer or work: the brigade of
-//! async-mem-brigade on the same tokio, the coroutines of coroutine-brigade, resumed in turn, and the
-//! creation of thread-creation. Prints the mean time of a hop, or of creating a thread, in nanoseconds.
+//! async-mem-brigade on the same tokio, and the coroutines of coroutine-brigade, resumed in turn.
+//! Prints the mean time of a hop in nanoseconds.
 //!
-//! Usage: `bare tokio|coroutines|threads TASKS SECONDS`
+//! Usage: `bare tokio|coroutines TASKS SECONDS`
 
 use std::env;
 use std::hint::black_box;
-use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -17,7 +16,7 @@ use tokio::sync::mpsc::channel;
 
 /// Laps that are not timed.
 const WARMUPS: u32 = 10;
-/// Bytes per stack, as by default in the programs.
+/// Bytes per stack.
 const STACK: usize = 1 << 20;
 /// No token is larger.
 const MOST: usize = usize::MAX >> 2;
@@ -27,20 +26,14 @@ fn main() -> anyhow::Result<()> {
     let [kind, tasks, seconds] = &arguments[..] else { bail!("usage: bare KIND TASKS SECONDS") };
     let tasks: usize = tasks.parse().context("reading TASKS")?;
     let limit = Duration::try_from_secs_f64(seconds.parse()?).context("reading SECONDS")?;
-    // A token also returns.
-    let mut operations = tasks + 1;
     let (total, laps) = match kind.as_str() {
         "tokio" => {
             let runtime = runtime::Builder::new_current_thread().build()?;
             runtime.block_on(tokio_laps(tasks, limit))?
         }
-        "threads" => {
-            operations = tasks;
-            thread_laps(tasks, limit)?
-        }
         _ => coroutine_laps(tasks, limit)?,
     };
-    println!("{:.3}", total.as_nanos() as f64 / f64::from(laps) / operations as f64);
+    println!("{:.3}", total.as_nanos() as f64 / f64::from(laps) / (tasks + 1) as f64);
     Ok(())
 }
 
@@ -69,28 +62,6 @@ async fn tokio_laps(tasks: usize, limit: Duration) -> anyhow::Result<Laps> {
         let received = last.recv().await;
         let elapsed = sent.elapsed();
         ensure!(received == Some(tasks), "a task did not add one");
-        laps += 1;
-        if laps > WARMUPS {
-            total += elapsed;
-        }
-    }
-    Ok((total, laps - WARMUPS))
-}
-
-/// Each creates threads that end at once. Joining them is not timed.
-fn thread_laps(threads: usize, limit: Duration) -> anyhow::Result<Laps> {
-    let mut created = Vec::with_capacity(threads);
-    let mut total = Duration::ZERO;
-    let mut laps = 0;
-    while total < limit {
-        let begun = Instant::now();
-        for _ in 0..threads {
-            created.push(Builder::new().stack_size(STACK).spawn(|| ())?);
-        }
-        let elapsed = begun.elapsed();
-        for thread in created.drain(..) {
-            ensure!(thread.join().is_ok(), "a thread panicked");
-        }
         laps += 1;
         if laps > WARMUPS {
             total += elapsed;

@@ -1,11 +1,15 @@
 // Independent implementations to compare programs with. Prints the mean time of an operation in ns.
 //   opponents ring TASKS SECONDS: a byte that goes round through TASKS threads, each of which
 //     waits in read() for its pipe; an operation is a hop, of TASKS + 1
-//   opponents create THREADS SECONDS: pthread_create, of THREADS threads before they are joined
+//   opponents create THREADS SECONDS: pthread_create, of THREADS threads before they are joined; each
+//     makes the system calls of a thread of Rust's std
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +29,23 @@ static void *relay(void *argument) {
     return NULL;
 }
 
-static void *nothing(void *argument) { return argument; }
+// Asks for the bounds of its stack, and has another one for signals while it lives, below which nothing
+// may be written.
+static void *nothing(void *argument) {
+    size_t page = sysconf(_SC_PAGESIZE), size = page + SIGSTKSZ;
+    pthread_attr_t attributes;
+    stack_t signals;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) exit(1);
+    pthread_attr_destroy(&attributes);
+    sigaltstack(NULL, &signals);
+    char *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (mapped == MAP_FAILED || mprotect(mapped, page, PROT_NONE) != 0) exit(1);
+    signals = (stack_t){.ss_sp = mapped + page, .ss_size = SIGSTKSZ};
+    if (sigaltstack(&signals, NULL) != 0) exit(1);
+    signals.ss_flags = SS_DISABLE;
+    if (sigaltstack(&signals, NULL) != 0 || munmap(mapped, size) != 0) exit(1);
+    return argument;
+}
 
 static long long now(void) {
     struct timespec time;
