@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::page::{Block, Table, left, right, unbroken};
 use super::quantity::{brief_ticks, duration, percent, three_digits};
 use super::scale::equal_steps;
-use super::svg::{END, MIDDLE, START, Size, cut, file, line, placed, rectangle, text};
+use super::svg::{CHARACTER, END, MIDDLE, START, Size, cut, file, line, placed, rectangle, text};
 use crate::judge::row::Quantity;
 use crate::judge::trace::{Blame, Cause, Hop, HopPart, Piece, Quantiles, Turn, turns_within};
 
@@ -286,7 +286,8 @@ impl Drawing {
         self.cells += &rectangle(from..to, self.y + LABEL, LANE, class, &title);
         let pixels = (to - from) * INNER_WIDTH;
         if pixels >= NARROWEST_LABEL {
-            let label = cut(label, pixels);
+            // Otherwise those of neighbours would touch.
+            let label = cut(label, pixels - CHARACTER);
             let y = self.y + LABEL + 17.0;
             self.cells += &text((from + to) / 2.0, y, MIDDLE, "note", &label);
         }
@@ -415,5 +416,17 @@ mod tests {
         assert_eq!(undisturbed_ns(Some(214.0), 261.0), 214.0);
         assert_eq!(undisturbed_ns(Some(1030.0), 270.0), 270.0);
         assert_eq!(undisturbed_ns(None, 270.0), 270.0);
+    }
+
+    #[test]
+    fn labels_of_neighbouring_cells_do_not_touch() {
+        for cells in 1..40 {
+            let mut drawing = Drawing::new(0..cells);
+            drawing.cell(0..1, "gap", "gap: preempted", "preempted");
+            let label = drawing.labels.split('>').nth(1).unwrap_or_default();
+            let characters = label.trim_end_matches("</text").chars().count() as f64;
+            let room = INNER_WIDTH / cells as f64 - characters * CHARACTER;
+            assert!(characters == 0.0 || room >= CHARACTER, "{cells}: {}", drawing.labels);
+        }
     }
 }
