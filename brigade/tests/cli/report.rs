@@ -243,8 +243,8 @@ pub static JSON: LazyLock<Vec<String>> =
     LazyLock::new(|| at_once(repository::recorded_runs(), |run| report_of(&run, "json")));
 
 /// A default run, and a run with curves.
-const RUN: &str = "2026-11-26-amd-epyc-25-17-2cpu";
-const CURVES: &str = "2026-11-28-sharing";
+const RUN: &str = "2026-11-29-amd-epyc-26-2-2cpu";
+const CURVES: &str = "2026-11-29-sharing";
 
 #[test]
 fn a_browser_shows_a_page_that_loads_nothing_at_every_width() {
