@@ -1,6 +1,6 @@
 //! Real runs, and the suite, damaged at random and read into every format: whatever a folder
 //! contains, reading it ends in an error, or in bounded output and a warning for each line that is
-//! not used. `.ci/faults` tries more of them.
+//! not used. `.ci/run` tries more of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
