@@ -1,7 +1,7 @@
 //! A run's folder, written during the run and read back, and the figures of recorded machines that
 //! this binary contains: `results/machines.json`, whose `about` explains it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -31,9 +31,9 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// The numbers of runs of the machines that have several of one build.
+    /// For each machine with several runs of one build, how many have a case in common with another.
     pub fn repeated(&self) -> Vec<usize> {
-        self.machines.iter().map(|machine| machine.began.len()).filter(|runs| *runs > 1).collect()
+        self.machines.iter().map(Machine::repeated).filter(|runs| *runs > 1).collect()
     }
 }
 
@@ -63,15 +63,52 @@ impl Spread {
 pub struct Machine {
     /// Its kind.
     pub label: String,
-    /// When its runs began.
-    pub began: Vec<String>,
     /// Its figures by case.
     pub cases: BTreeMap<String, Figure>,
 }
 
-/// The median of a case over the runs of a machine.
+impl Machine {
+    /// How many of its runs have a case in common with another one.
+    fn repeated(&self) -> usize {
+        let mut repeated = BTreeSet::new();
+        for Figure { runs, .. } in self.cases.values() {
+            let having: Vec<usize> = (0..runs.len()).filter(|run| runs[*run].is_some()).collect();
+            if having.len() > 1 {
+                repeated.extend(having);
+            }
+        }
+        repeated.len()
+    }
+}
+
+/// A case on a machine, in nanoseconds or bytes.
 #[derive(Debug, Deserialize)]
 pub struct Figure {
-    /// The median in nanoseconds or bytes.
+    /// The median over the runs.
     pub figure: f64,
+    /// The figure of each run of the machine, `None` of one without the case.
+    pub runs: Vec<Option<f64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_a_common_case_are_not_repeated() {
+        let machine = |runs: &[&[Option<f64>]]| {
+            let figure = |runs: &&[Option<f64>]| Figure { figure: 1.0, runs: runs.to_vec() };
+            let cases = runs.iter().map(figure).enumerate();
+            let cases = cases.map(|(number, figure)| (number.to_string(), figure)).collect();
+            Machine { label: String::new(), cases }
+        };
+        let (some, none) = (Some(1.0), None);
+        let machines = vec![
+            machine(&[&[some, some, none, none], &[none, none, some, none]]),
+            machine(&[&[some, none], &[none, some]]),
+            machine(&[&[some, some, none], &[none, some, some]]),
+        ];
+        let machines = Machines { machines, scaled: Vec::new(), repeat: BTreeMap::new() };
+        assert_eq!(machines.repeated(), [2, 3]);
+    }
 }
