@@ -35,8 +35,8 @@ pub struct LostTime {
     pub throttled: f64,
     /// Time in which the process was stopped by a signal.
     pub stopped: f64,
-    /// Unexplained time of tasks that never wait, or of laps far longer than all others: a frozen
-    /// container or virtual machine, for instance.
+    /// Unexplained time of tasks that never wait, or of laps far longer than all others while CPUs
+    /// idled: a frozen container, for instance.
     pub unexplained: f64,
 }
 
@@ -99,6 +99,8 @@ pub struct Span {
     wall: f64,
     /// The number of CPUs that the process could use.
     cpus: f64,
+    /// CPU time of the program.
+    own: Option<f64>,
     /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
     /// Time that others used, with what the hypervisor stole.
@@ -115,11 +117,13 @@ impl Span {
     pub fn new(invocation: &Invocation, record: &Record) -> Option<Self> {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
-        let own_ns = if is_always_busy(record) { own_ns(record) } else { None };
+        let own = own_ns(record);
+        let busy = own.filter(|_| is_always_busy(record));
         Some(Self {
             wall,
             cpus: record.affinity.len().max(1) as f64,
-            lost: own_ns.map(|own_ns| (wall - own_ns - READING_NS).max(0.0)),
+            own,
+            lost: busy.map(|own| (wall - own - READING_NS).max(0.0)),
             others: found.others_cpu_ns.map(|ns| ns as f64),
             stolen: found.steal_ns.map(|ns| ns as f64),
             throttled: found.throttled_ns.unwrap_or(0) as f64,
@@ -160,6 +164,8 @@ impl Account {
         let stopped = used * span.stopped.min(wall);
         let others = span.others.map(|ns| ns - stolen.unwrap_or(0.0));
         let known = stolen.unwrap_or(0.0) + throttled + stopped + others.unwrap_or(0.0).max(0.0);
+        // A lap during which the program's own tasks spin is no gap.
+        let idle = (used * wall - span.own.unwrap_or(0.0)).max(0.0);
         Self {
             all: used * wall,
             lost,
@@ -168,7 +174,7 @@ impl Account {
             stolen,
             throttled,
             stopped,
-            unexplained: (used * span.gap - known).max(0.0),
+            unexplained: ((used * span.gap).min(idle) - known).max(0.0),
         }
     }
 
@@ -338,6 +344,23 @@ mod tests {
             processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
             None
         );
+    }
+
+    /// A lap of 200 ms among laps of 1 ms is unexplained, unless the program used both CPUs meanwhile.
+    #[test]
+    fn a_long_lap_is_unexplained_unless_the_program_ran_through_it() {
+        for (own_ms, unexplained) in [(100.0, 0.663), (300.0, 0.5), (590.0, 0.017), (600.0, 0.0)] {
+            let found = processes(|_, process| {
+                let record = process.record.as_mut().unwrap();
+                record.affinity = vec![0, 1];
+                record.interference.wall_ns = Some(300_000_000);
+                own(record, own_ms);
+                let laps = &mut record.measurements[0];
+                (laps.p50_ns, laps.max_ns) = (1_000_000, 200_000_000);
+            });
+            let found = found.unwrap();
+            assert_eq!(rounded(found.unexplained), unexplained, "{own_ms}: {found:?}");
+        }
     }
 
     /// Also if one process was left alone, whose figure is used.
