@@ -19,14 +19,12 @@ const PRODUCER_BITS: u32 = 16;
 pub struct Message<const W: usize>([u64; W]);
 
 impl<const W: usize> Message<W> {
-    /// Ends a round for the consumer that receives it.
-    pub const END: Self = Self([0; W]);
-
-    /// The message with this number of a producer, from 1.
+    /// The message with this number of a producer, from 1; without one an end mark, which ends a round
+    /// for the consumer that receives it.
     #[inline]
-    pub fn new(producer: usize, number: u64) -> Self {
+    pub fn new(producer: Option<usize>, number: u64) -> Self {
         let mut words = [0; W];
-        words[0] = number << PRODUCER_BITS | producer as u64;
+        words[0] = producer.map_or(0, |producer| number << PRODUCER_BITS | producer as u64);
         Self(words)
     }
 
@@ -221,23 +219,12 @@ inlet!(Blocking<Arc<PipeReceiver>>, shared, .receive());
 /// A mutex, two condition variables and a `VecDeque`: what people write by hand.
 struct Queue<M> {
     state: Mutex<QueueState<M>>,
+    /// `None` if it is unbounded.
+    capacity: Option<usize>,
     /// Notified when a message was sent.
     sent: Condvar,
-    /// `None` of a queue that is never full.
-    bound: Option<Bound>,
-}
-
-/// The room of a queue.
-struct Bound {
-    capacity: usize,
-    /// Notified when a message was taken.
+    /// Notified when a message was taken, if senders may wait for room.
     taken: Condvar,
-}
-
-impl Bound {
-    fn is_full<M>(&self, state: &QueueState<M>) -> bool {
-        state.messages.len() >= self.capacity
-    }
 }
 
 struct QueueState<M> {
@@ -249,6 +236,10 @@ impl<M> Queue<M> {
     fn lock(&self) -> MutexGuard<'_, QueueState<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn is_full(&self, state: &QueueState<M>) -> bool {
+        self.capacity.is_some_and(|capacity| state.messages.len() >= capacity)
+    }
 }
 
 /// Closes the queue when the last end of one side is dropped.
@@ -258,9 +249,7 @@ impl<M> Drop for Closer<M> {
     fn drop(&mut self) {
         self.0.lock().is_closed = true;
         self.0.sent.notify_all();
-        if let Some(bound) = &self.0.bound {
-            bound.taken.notify_all();
-        }
+        self.0.taken.notify_all();
     }
 }
 
@@ -276,8 +265,9 @@ pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
     let messages = capacity.map_or_else(VecDeque::new, VecDeque::with_capacity);
     let queue = Arc::new(Queue {
         state: Mutex::new(QueueState { messages, is_closed: false }),
+        capacity,
         sent: Condvar::new(),
-        bound: capacity.map(|capacity| Bound { capacity, taken: Condvar::new() }),
+        taken: Condvar::new(),
     });
     let end = || {
         let closer = Closer(Arc::clone(&queue));
@@ -288,21 +278,15 @@ pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
 
 impl<M> QueueEnd<M> {
     fn send(&self, message: M) -> Result<(), M> {
-        let mut state = self.queue.lock();
-        if let Some(bound) = &self.queue.bound {
-            let must_wait = |state: &mut QueueState<M>| bound.is_full(state) && !state.is_closed;
-            let waited = bound.taken.wait_while(state, must_wait);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        self.push(state, message)
+        let queue = &*self.queue;
+        let must_wait = |state: &mut QueueState<M>| queue.is_full(state) && !state.is_closed;
+        let waited = queue.taken.wait_while(queue.lock(), must_wait);
+        self.push(waited.unwrap_or_else(PoisonError::into_inner), message)
     }
 
     fn try_send(&self, message: M) -> Result<(), M> {
         let state = self.queue.lock();
-        if self.queue.bound.as_ref().is_some_and(|bound| bound.is_full(&state)) {
-            return Err(message);
-        }
-        self.push(state, message)
+        if self.queue.is_full(&state) { Err(message) } else { self.push(state, message) }
     }
 
     fn push(&self, mut state: MutexGuard<'_, QueueState<M>>, message: M) -> Result<(), M> {
@@ -320,8 +304,8 @@ impl<M> QueueEnd<M> {
         let must_wait = |state: &mut QueueState<M>| state.messages.is_empty() && !state.is_closed;
         let waited = queue.sent.wait_while(queue.lock(), must_wait);
         let message = waited.unwrap_or_else(PoisonError::into_inner).messages.pop_front();
-        if let Some(bound) = &queue.bound {
-            bound.taken.notify_one();
+        if queue.capacity.is_some() {
+            queue.taken.notify_one();
         }
         message
     }
@@ -359,7 +343,7 @@ impl PipeSender {
 
 impl PipeReceiver {
     fn receive<const W: usize>(&self) -> Option<Message<W>> {
-        let mut message = Message::END;
+        let mut message = Message([0; W]);
         (&self.0).read_exact(message.bytes_mut()).ok()?;
         Some(message)
     }
@@ -375,7 +359,8 @@ mod tests {
     /// channel is closed; without a receiver, sending fails.
     fn check<O: Outlet<1>, I: Inlet<1>>(name: &str, fits: Option<u64>, open: impl Fn() -> (O, I)) {
         let (mut outlet, mut inlet) = open();
-        let fitted = (1..).take_while(|number| outlet.try_send(Message::new(7, *number))).count();
+        let fitted =
+            (1..).take_while(|number| outlet.try_send(Message::new(Some(7), *number))).count();
         let fitted = fitted as u64;
         assert_eq!(fitted, fits.unwrap_or(fitted), "{name}");
         drop(outlet);
@@ -389,7 +374,7 @@ mod tests {
 
         let (mut outlet, inlet) = open();
         drop(inlet);
-        let sent = block_on(outlet.send_while(0, |number| Some(Message::new(7, number))));
+        let sent = block_on(outlet.send_while(0, |number| Some(Message::new(Some(7), number))));
         assert_eq!(sent.expect_err("no receiver").kind(), ErrorKind::BrokenPipe, "{name}");
     }
 

@@ -108,8 +108,8 @@ mod tests {
     /// Five messages and the end of a round.
     fn round(number: u64) -> Option<Message<1>> {
         match number {
-            ..=5 => Some(Message::new(0, number)),
-            6 => Some(Message::END),
+            ..=5 => Some(Message::new(Some(0), number)),
+            6 => Some(Message::new(None, 0)),
             _ => None,
         }
     }

@@ -23,8 +23,8 @@
 //! each, since its cache line would be measured otherwise. No number of switches is claimed.
 //!
 //! `--capacity` is what the channel is asked for; the record has how many messages fit before a
-//! producer waits, found by filling it: futures' channel has room for one more per sender, a pipe's
-//! is in pages. Through an unbounded one producers take credit for 1024 messages at a time, which
+//! producer waits, found by filling another one: futures' channel has room for one more per sender,
+//! a pipe's is in pages. Through an unbounded one producers take credit for 1024 messages at a time, which
 //! consumers return, so that memory is bounded; `--credit` does that for any channel.
 //!
 //! Known biases: a consumer does nothing with a message but check it, and `--work`. Messages are
@@ -277,17 +277,22 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let flags = flags.clone();
     let shared = bench.clone();
     bench.watched(&channel, move || {
-        let ends = match flags.message {
-            8 => open::<1>(&flags),
-            64 => open::<8>(&flags),
-            _ => open::<128>(&flags),
-        };
-        measure(&flags, &shared, ends?)
+        let fits = flags.room().map(|_| fits(&flags)).transpose()?;
+        measure(&flags, &shared, fits)
     })
 }
 
-/// Opens the channel for messages of so many words.
-fn open<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
+/// Opens a channel.
+fn open(flags: &Flags) -> anyhow::Result<Ends> {
+    match flags.message {
+        8 => open_for::<1>(flags),
+        64 => open_for::<8>(flags),
+        _ => open_for::<128>(flags),
+    }
+}
+
+/// Opens a channel for messages of so many words.
+fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
     let room = flags.room();
     let are_threads = flags.are_threads();
     Ok(match (flags.channel, room) {
@@ -346,20 +351,29 @@ where
 /// The main function of a task.
 type Body = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
-/// Measures messages through the channel with these ends.
-fn measure(flags: &Flags, bench: &Bench, (outlet, mut inlet): Ends) -> anyhow::Result<()> {
+/// How many messages fit into a channel, found by filling one.
+fn fits(flags: &Flags) -> anyhow::Result<u64> {
+    let (outlet, _inlet) = open(flags)?;
+    Ok(with_others(flags, outlet).iter_mut().map(|outlet| outlet.fill()).sum())
+}
+
+/// A sender for each producer: this one is the last.
+fn with_others(flags: &Flags, outlet: Box<dyn Sends>) -> Vec<Box<dyn Sends>> {
     let mut outlets: Vec<_> = (1..flags.producers).map(|_| outlet.another()).collect();
     outlets.push(outlet);
-    let room = match flags.room() {
-        None => None,
-        Some(_) => Some(block_on(fill(&mut outlets, &mut *inlet)).context("filling the channel")?),
-    };
+    outlets
+}
+
+/// Measures messages through a channel into which so many fit.
+fn measure(flags: &Flags, bench: &Bench, fits: Option<u64>) -> anyhow::Result<()> {
+    let (outlet, inlet) = open(flags)?;
+    let outlets = with_others(flags, outlet);
     let mut inlets: Vec<_> = (1..flags.consumers).filter_map(|_| inlet.another()).collect();
     inlets.push(inlet);
     let crew = Crew::default();
     let shared = Arc::new(Shared::new(flags));
     let bodies = bodies(outlets, inlets, &crew, &shared);
-    let driver = Driver { bench: bench.clone(), shared, room };
+    let driver = Driver { bench: bench.clone(), shared, fits };
     if flags.are_threads() {
         let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
         let drive = |crew: &mut Crew<Tally>| block_on(driver.drive(crew));
@@ -369,15 +383,6 @@ fn measure(flags: &Flags, bench: &Bench, (outlet, mut inlet): Ends) -> anyhow::R
         let driven = driver.drive(&mut crew).await;
         (crew, driven)
     })
-}
-
-/// Fills an empty channel, counts the messages that fit, and empties it.
-async fn fill(outlets: &mut [Box<dyn Sends>], inlet: &mut dyn Receives) -> io::Result<u64> {
-    let fits = outlets.iter_mut().map(|outlet| outlet.fill()).sum();
-    if fits > 0 {
-        inlet.discard(fits).await?;
-    }
-    Ok(fits)
 }
 
 /// The tasks in the order of their numbers: producer, consumer, producer ….
@@ -408,8 +413,8 @@ fn bodies(
 struct Driver {
     bench: Bench,
     shared: Arc<Shared>,
-    /// How many messages fit into the channel.
-    room: Option<u64>,
+    /// How many messages fit into a channel.
+    fits: Option<u64>,
 }
 
 impl Driver {
@@ -434,9 +439,9 @@ impl Driver {
 
     /// Stores what the tasks measured in a round.
     fn report(&self, round: &Round, sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
-        let Self { bench, shared, room } = self;
+        let Self { bench, shared, fits } = self;
         let messages = sent.iter().map(|one| one.messages).sum();
-        let mut load = ChannelLoad { capacity: *room, messages, mean_length: None };
+        let mut load = ChannelLoad { capacity: *fits, messages, mean_length: None };
         let mut kept = None;
         let mut samples;
         if shared.flags.rate.is_some() {

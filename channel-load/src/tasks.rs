@@ -123,6 +123,17 @@ pub struct Tally {
     is_mixed_up: bool,
 }
 
+impl Tally {
+    /// Notes how late a consumer received the message with this number in all.
+    #[inline(never)]
+    fn note_late(&mut self, round: &Round, message: u64) {
+        self.last_ns = clock::now();
+        if let Some(late) = &mut self.late {
+            late.add(self.last_ns.saturating_sub(round.due_ns(message)));
+        }
+    }
+}
+
 /// The messages of one producer that a consumer has seen, within a cache line of any CPU.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
@@ -177,34 +188,91 @@ impl Producer {
     /// # Errors
     /// If sending fails.
     pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
-        let Self { number, outlet, shared } = &mut self;
         while let Some(round) = member.next().await {
-            let sent = caught(send(*number, &mut **outlet, shared, &round)).await;
+            let sent = caught(self.send(&round)).await;
             // Whatever happened: consumers wait for their end marks.
-            let is_last = shared.sending.0.fetch_sub(1, AcqRel) == 1;
-            let left =
-                if is_last { outlet.end(shared.flags.consumers.into()).await } else { Ok(()) };
+            let is_last = self.shared.sending.0.fetch_sub(1, AcqRel) == 1;
+            let ended = if is_last { self.end().await } else { Ok(()) };
             let sent = sent?;
-            left?;
+            ended?;
             member.finish(sent);
         }
         Ok(())
     }
+
+    async fn send(&mut self, round: &Round) -> io::Result<Tally> {
+        let mut tally = Tally { producer: Some(self.number), ..Tally::default() };
+        if round.rate.is_some() {
+            self.keep_pace(round, &mut tally).await?;
+        } else {
+            tally.messages = self.compete(round).await?;
+        }
+        Ok(tally)
+    }
+
+    /// A closed loop; returns how many messages it sent.
+    async fn compete(&mut self, round: &Round) -> io::Result<u64> {
+        let Self { number: producer, outlet, shared } = self;
+        // Tasks of a runtime would wait by yielding, which takes CPU time.
+        if shared.flags.are_threads() {
+            round.sleep_until(round.begin_ns).await?;
+        }
+        shared.blocks.begin(clock::now());
+        let mut sent = 0;
+        while !round.is_over() {
+            shared.take_credit(CREDIT).await?;
+            let until = if shared.credit.is_some() { sent + CREDIT } else { u64::MAX };
+            let batch = Batch { producer: Some(*producer), sent, until, round: Some(round) };
+            sent = outlet.send(batch).await?;
+            shared.return_credit(until - sent);
+        }
+        Ok(sent)
+    }
+
+    /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
+    async fn keep_pace(&mut self, round: &Round, tally: &mut Tally) -> io::Result<()> {
+        let Self { number: producer, outlet, shared } = self;
+        let Flags { producers, runtime, .. } = shared.flags;
+        for message in (*producer as u64..round.most()).step_by(producers as usize) {
+            let due_ns = round.due_ns(message);
+            let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
+            tally.missed += u64::from(!ran.waited);
+            tally.late_ns += ran.at_ns - due_ns;
+            shared.take_credit(1).await?;
+            let sent = tally.messages;
+            let batch = Batch { producer: Some(*producer), sent, until: sent + 1, round: None };
+            tally.messages = outlet.send(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a round: sends an end mark for each consumer, behind all messages.
+    async fn end(&mut self) -> io::Result<()> {
+        let until = self.shared.flags.consumers.into();
+        self.outlet.send(Batch { producer: None, sent: 0, until, round: None }).await?;
+        Ok(())
+    }
 }
 
-async fn send(
-    producer: usize,
-    outlet: &mut dyn Sends,
-    shared: &Shared,
-    round: &Round,
-) -> io::Result<Tally> {
-    let mut tally = Tally { producer: Some(producer), ..Tally::default() };
-    if round.rate.is_some() {
-        outlet.keep_pace(producer, shared, round, &mut tally).await?;
-    } else {
-        tally.messages = outlet.compete(producer, shared, round).await?;
+/// Messages that are sent one after the other.
+pub struct Batch<'a> {
+    /// Their producer; `None` of end marks.
+    pub producer: Option<usize>,
+    /// The number of the last message before them.
+    pub sent: u64,
+    /// The number of the last one.
+    pub until: u64,
+    /// The round that ends them early.
+    pub round: Option<&'a Round>,
+}
+
+impl Batch<'_> {
+    /// The message with this number, unless they have ended.
+    #[inline]
+    fn message<const W: usize>(&self, number: u64) -> Option<Message<W>> {
+        let have_ended = number > self.until || self.round.is_some_and(Round::is_over);
+        (!have_ended).then(|| Message::new(self.producer, number))
     }
-    Ok(tally)
 }
 
 /// What a producer does: only this is compiled for each channel and size of messages.
@@ -215,25 +283,8 @@ pub trait Sends: Send {
     /// Sends messages until there is no room, and returns how many.
     fn fill(&mut self) -> u64;
 
-    /// A closed loop; returns how many messages it sent.
-    fn compete<'a>(
-        &'a mut self,
-        producer: usize,
-        shared: &'a Shared,
-        round: &'a Round,
-    ) -> Part<'a, u64>;
-
-    /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
-    fn keep_pace<'a>(
-        &'a mut self,
-        producer: usize,
-        shared: &'a Shared,
-        round: &'a Round,
-        tally: &'a mut Tally,
-    ) -> Part<'a, ()>;
-
-    /// Ends a round: sends so many end marks, one for each consumer, behind all messages.
-    fn end(&mut self, marks: u64) -> Part<'_, ()>;
+    /// Sends messages, and returns the number of the last one.
+    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Part<'a, u64>;
 }
 
 /// The end of a channel for messages of so many words, in cache lines of its own: that of `futures`
@@ -248,66 +299,14 @@ impl<O: Outlet<W>, const W: usize> Sends for Sender<O, W> {
 
     fn fill(&mut self) -> u64 {
         let mut fits = 0;
-        while self.0.try_send(Message::new(0, 1)) {
+        while self.0.try_send(Message::new(Some(0), 1)) {
             fits += 1;
         }
         fits
     }
 
-    fn compete<'a>(
-        &'a mut self,
-        producer: usize,
-        shared: &'a Shared,
-        round: &'a Round,
-    ) -> Part<'a, u64> {
-        let outlet = &mut self.0;
-        Box::pin(async move {
-            // Tasks of a runtime would wait by yielding, which takes CPU time.
-            if shared.flags.are_threads() {
-                round.sleep_until(round.begin_ns).await?;
-            }
-            shared.blocks.begin(clock::now());
-            let mut number = 0;
-            while !round.is_over() {
-                shared.take_credit(CREDIT).await?;
-                let until = if shared.credit.is_some() { number + CREDIT } else { u64::MAX };
-                let next = |number| {
-                    (number <= until && !round.is_over()).then(|| Message::new(producer, number))
-                };
-                number = outlet.send_while(number, next).await?;
-                shared.return_credit(until - number);
-            }
-            Ok(number)
-        })
-    }
-
-    fn keep_pace<'a>(
-        &'a mut self,
-        producer: usize,
-        shared: &'a Shared,
-        round: &'a Round,
-        tally: &'a mut Tally,
-    ) -> Part<'a, ()> {
-        let outlet = &mut self.0;
-        Box::pin(async move {
-            let Flags { producers, runtime, .. } = shared.flags;
-            for message in (producer as u64..round.most()).step_by(producers as usize) {
-                let due_ns = round.due_ns(message);
-                let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
-                tally.missed += u64::from(!ran.waited);
-                tally.late_ns += ran.at_ns - due_ns;
-                shared.take_credit(1).await?;
-                let next = tally.messages + 1;
-                let once = |number| (number == next).then(|| Message::new(producer, number));
-                tally.messages = outlet.send_while(tally.messages, once).await?;
-            }
-            Ok(())
-        })
-    }
-
-    fn end(&mut self, marks: u64) -> Part<'_, ()> {
-        let mark = move |number| (number <= marks).then_some(Message::END);
-        Box::pin(async move { self.0.send_while(0, mark).await.map(drop) })
+    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Part<'a, u64> {
+        Box::pin(async move { self.0.send_while(batch.sent, |number| batch.message(number)).await })
     }
 }
 
@@ -326,7 +325,7 @@ impl Consumer {
     /// If receiving fails.
     pub async fn live(mut self, mut member: Member<Tally>) -> io::Result<()> {
         while let Some(round) = member.next().await {
-            let received = caught(self.inlet.receive(&self.shared, &round)).await;
+            let received = caught(self.receive(&round)).await;
             if received.is_err()
                 && let Some(credit) = &self.shared.credit
             {
@@ -337,6 +336,68 @@ impl Consumer {
         }
         Ok(())
     }
+
+    /// Receives until the round's end mark.
+    async fn receive(&mut self, round: &Round) -> io::Result<Tally> {
+        let shared = &*self.shared;
+        let mut receipt = Receipt::new(shared, round);
+        let messages = self.inlet.receive(&mut receipt).await?;
+        shared.return_credit(messages % CREDIT);
+        Ok(Tally { messages, ..receipt.tally })
+    }
+}
+
+/// What a consumer receives in a round.
+pub struct Receipt<'a> {
+    shared: &'a Shared,
+    round: &'a Round,
+    /// Units of work for each message.
+    work: u64,
+    /// A lot of one kind or the other ends where these bits of the number of messages are 0.
+    lot_bits: u64,
+    tally: Tally,
+}
+
+impl<'a> Receipt<'a> {
+    fn new(shared: &'a Shared, round: &'a Round) -> Self {
+        let samples = || Box::new(Samples::new(Measured::single("message", "message")));
+        let tally = Tally {
+            seen: vec![Seen::default(); shared.flags.producers as usize],
+            late: round.rate.map(|_| samples()),
+            last_ns: round.begin_ns,
+            ..Tally::default()
+        };
+        let Flags { work, lot, .. } = shared.flags;
+        // Both are powers of two.
+        Self { shared, round, work, lot_bits: lot.min(CREDIT) - 1, tally }
+    }
+
+    /// Counts a message, and spends its work. Returns `false` of an end mark.
+    #[inline]
+    fn take(&mut self, received: u64, content: Option<(usize, u64)>) -> bool {
+        let Some((producer, number)) = content else { return false };
+        let Self { shared, round, work, lot_bits, tally } = self;
+        let seen = &mut tally.seen[producer];
+        if number <= seen.last {
+            tally.is_mixed_up = true;
+        }
+        seen.last = number;
+        seen.count += 1;
+        seen.sum = seen.sum.wrapping_add(number);
+        if tally.late.is_some() {
+            tally.note_late(
+                round,
+                (number - 1) * u64::from(shared.flags.producers) + producer as u64,
+            );
+        }
+        if *work > 0 {
+            spend(*work);
+        }
+        if received & *lot_bits == 0 {
+            shared.end_lot(round, received);
+        }
+        true
+    }
 }
 
 /// What a consumer does: only this is compiled for each channel and size of messages.
@@ -344,11 +405,8 @@ pub trait Receives: Send {
     /// Another receiver of the same channel; `None` if it can have only one.
     fn another(&self) -> Option<Box<dyn Receives>>;
 
-    /// Receives so many messages, at least one.
-    fn discard(&mut self, messages: u64) -> Part<'_, ()>;
-
-    /// Receives until the round's end mark.
-    fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally>;
+    /// Receives until an end mark, and returns the number of messages before it.
+    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Part<'a, u64>;
 }
 
 /// The end of a channel for messages of so many words, in cache lines of its own.
@@ -360,48 +418,10 @@ impl<I: Inlet<W>, const W: usize> Receives for Receiver<I, W> {
         Some(Box::new(Self(self.0.another()?)))
     }
 
-    fn discard(&mut self, messages: u64) -> Part<'_, ()> {
-        let is_before_last = move |received, _| received < messages;
-        Box::pin(async move { self.0.receive_while(is_before_last).await.map(drop) })
-    }
-
-    fn receive<'a>(&'a mut self, shared: &'a Shared, round: &'a Round) -> Part<'a, Tally> {
-        let inlet = &mut self.0;
-        Box::pin(async move {
-            let Flags { producers, work, lot, .. } = shared.flags;
-            // Both are powers of two.
-            let mask = lot.min(CREDIT) - 1;
-            let mut seen = vec![Seen::default(); producers as usize];
-            let mut is_mixed_up = false;
-            let samples = || Box::new(Samples::new(Measured::single("message", "message")));
-            let mut late = round.rate.map(|_| samples());
-            let mut last_ns = round.begin_ns;
-            let take = |received: u64, message: Message<W>| {
-                // All of it is used, the padding included.
-                let Some((producer, number)) = black_box(message).content() else { return false };
-                let of_producer = &mut seen[producer];
-                if number <= of_producer.last {
-                    is_mixed_up = true;
-                }
-                of_producer.last = number;
-                of_producer.count += 1;
-                of_producer.sum = of_producer.sum.wrapping_add(number);
-                if let Some(late) = &mut late {
-                    let message = (number - 1) * u64::from(producers) + producer as u64;
-                    last_ns = clock::now();
-                    late.add(last_ns.saturating_sub(round.due_ns(message)));
-                }
-                if work > 0 {
-                    spend(work);
-                }
-                if received & mask == 0 {
-                    shared.end_lot(round, received);
-                }
-                true
-            };
-            let messages = inlet.receive_while(take).await?;
-            shared.return_credit(messages % CREDIT);
-            Ok(Tally { messages, late, last_ns, seen, is_mixed_up, ..Tally::default() })
-        })
+    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Part<'a, u64> {
+        // All of a message is used, the padding included.
+        let take =
+            |received, message: Message<W>| receipt.take(received, black_box(message).content());
+        Box::pin(self.0.receive_while(take))
     }
 }
