@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -84,8 +84,7 @@ impl Hall {
 
     /// A task's wait for an event, which it reports: a thread before it, a task of a runtime once it
     /// has been polled.
-    pub async fn within<T>(&self, wait: impl Future<Output = T>) -> T {
-        let mut wait = pin!(wait);
+    pub async fn within<T>(&self, mut wait: Pin<&mut impl Future<Output = T>>) -> T {
         let mut has_arrived = self.has_threads;
         if has_arrived {
             self.arrive();

@@ -26,7 +26,7 @@ mod hall;
 mod signals;
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
@@ -47,7 +47,7 @@ use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, Ta
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::hall::Hall;
-use crate::signals::{EventFds, Monitor, Signal, Word};
+use crate::signals::{Blocking, EventFds, Monitor, Signal, Word};
 
 /// The stack of a thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
@@ -145,29 +145,54 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     })
 }
 
-fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    match flags.by {
-        By::Condvar => measure::<Monitor>(flags, bench),
-        By::Futex => measure::<Word>(flags, bench),
-        By::Barrier => measure::<Barrier>(flags, bench),
-        By::Eventfd => measure::<EventFds>(flags, bench),
-        By::TokioNotify => measure::<Notify>(flags, bench),
-        By::TokioBroadcast => measure::<broadcast::Sender<()>>(flags, bench),
-        By::TokioWatch => measure::<watch::Sender<()>>(flags, bench),
-        By::EventListener => measure::<Event>(flags, bench),
+/// The main function of a task.
+type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A signal without its type: only this is compiled for each.
+trait AnySignal: Send + Sync {
+    fn wake(&self);
+
+    /// The main function of a task that waits for it.
+    fn body(self: Arc<Self>, task: Task) -> Body;
+}
+
+impl<S: Signal> AnySignal for S {
+    fn wake(&self) {
+        Signal::wake(self);
+    }
+
+    fn body(self: Arc<Self>, task: Task) -> Body {
+        Box::pin(task.run(self))
     }
 }
 
-/// Measures tasks that wait for this signal, in another thread: a lost task, and a waker that waits
-/// for it, would never end, so this thread watches them, and may end without them.
-fn measure<S: Signal>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
+/// What wakes so many tasks.
+fn open(by: By, tasks: usize) -> anyhow::Result<Arc<dyn AnySignal>> {
+    Ok(match by {
+        By::Condvar => Arc::new(Blocking(Monitor::default())),
+        By::Futex => Arc::new(Blocking(Word::default())),
+        By::Barrier => Arc::new(Blocking(Barrier::new(tasks + 1))),
+        By::Eventfd => {
+            let counters = EventFds::new(tasks);
+            Arc::new(Blocking(counters.map_err(to_create("the tasks' event counters"))?))
+        }
+        By::TokioNotify => Arc::new(Notify::new()),
+        By::TokioBroadcast => Arc::new(broadcast::Sender::new(1)),
+        By::TokioWatch => Arc::new(watch::Sender::new(())),
+        By::EventListener => Arc::new(Event::new()),
+    })
+}
+
+/// Measures in another thread: a lost task, and a waker that waits for it, would never end, so this
+/// thread watches them, and may end without them.
+fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let hall = Arc::new(Hall::new(bench.tasks(), flags.are_threads()));
     let (reports, reported) = channel();
     let waker = Waker {
         flags: flags.clone(),
         bench: bench.clone(),
         hall: Arc::clone(&hall),
-        signal: Arc::new(S::new(bench.tasks()).map_err(to_create("the tasks' event counters"))?),
+        signal: open(flags.by, bench.tasks())?,
         reports,
         switches: 0,
         awake: 0,
@@ -176,15 +201,12 @@ fn measure<S: Signal>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     hall.watch(&reported)
 }
 
-/// The main function of a task.
-type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// Creates the tasks, and wakes them all, again and again.
-struct Waker<S> {
+struct Waker {
     flags: Flags,
     bench: Bench,
     hall: Arc<Hall>,
-    signal: Arc<S>,
+    signal: Arc<dyn AnySignal>,
     /// To the thread that watches: the result, or before that a failed task.
     reports: Sender<anyhow::Result<()>>,
     /// Switches of the threads when they slept last.
@@ -193,7 +215,7 @@ struct Waker<S> {
     awake: u64,
 }
 
-impl<S: Signal> Waker<S> {
+impl Waker {
     fn run(mut self) -> anyhow::Result<()> {
         let kind = self.flags.runtime.runtime;
         if self.hall.has_threads {
@@ -220,7 +242,7 @@ impl<S: Signal> Waker<S> {
     ) -> anyhow::Result<()> {
         let mut tasks = Vec::with_capacity(self.bench.tasks());
         for number in self.bench.tasks_to_create() {
-            tasks.push(start(number, Box::pin(self.task(number)?.run()))?);
+            tasks.push(start(number, self.body(number)?)?);
         }
         if tasks.len() < self.bench.tasks() {
             // Interrupted.
@@ -248,24 +270,18 @@ impl<S: Signal> Waker<S> {
         Ok(())
     }
 
-    /// The task with this number, the last of which may have a fault.
-    fn task(&self, number: usize) -> anyhow::Result<Task<S>> {
-        let is_last = number + 1 == self.bench.tasks();
-        let fault = if is_last { self.flags.fault } else { None };
+    /// The main function of the task with this number, the last of which may have a fault.
+    fn body(&self, number: usize) -> anyhow::Result<Body> {
+        let Self { flags, bench, hall, signal, reports, .. } = self;
+        let is_last = number + 1 == bench.tasks();
+        let fault = if is_last { flags.fault } else { None };
         let signal = if fault == Some(Fault::Lose) {
-            Arc::new(S::new(self.bench.tasks())?)
+            open(flags.by, bench.tasks())?
         } else {
-            Arc::clone(&self.signal)
+            Arc::clone(signal)
         };
-        Ok(Task {
-            number,
-            bench: self.bench.clone(),
-            hall: Arc::clone(&self.hall),
-            end: signal.end(number),
-            signal,
-            fault,
-            reports: self.reports.clone(),
-        })
+        let (bench, hall, reports) = (bench.clone(), Arc::clone(hall), reports.clone());
+        Ok(signal.body(Task { number, bench, hall, fault, reports, woken: 0 }))
     }
 
     /// One event.
@@ -307,44 +323,54 @@ fn start_thread(number: usize, body: Body) -> anyhow::Result<JoinHandle<()>> {
 }
 
 /// A task.
-struct Task<S: Signal> {
+struct Task {
     number: usize,
     bench: Bench,
     hall: Arc<Hall>,
-    signal: Arc<S>,
-    end: S::End,
     fault: Option<Fault>,
     reports: Sender<anyhow::Result<()>>,
+    /// How often it was woken.
+    woken: u64,
 }
 
-impl<S: Signal> Task<S> {
+impl Task {
     /// Its main function, until the run is over.
-    async fn run(mut self) {
-        if let Err(error) = caught(self.live()).await {
+    async fn run<S: Signal>(mut self, signal: Arc<S>) {
+        let live = async {
+            if self.hall.has_threads {
+                self.bench.placement().pin(self.number + 1)?;
+            }
+            signal.live(&mut self).await
+        };
+        if let Err(error) = caught(live).await {
             let _ = self.reports.send(Err(error.of_task(self.number)));
         }
     }
 
-    async fn live(&mut self) -> io::Result<()> {
-        if self.hall.has_threads {
-            self.bench.placement().pin(self.number + 1)?;
+    /// Waits for the next event, and notes it. Returns whether there will be another one. A wait that
+    /// is pinned elsewhere is not copied from one future to the next.
+    ///
+    /// # Errors
+    /// Those of the wait.
+    async fn wakes(
+        &mut self,
+        wait: Pin<&mut impl Future<Output = io::Result<()>>>,
+    ) -> io::Result<bool> {
+        let hall = &*self.hall;
+        if self.fault == Some(Fault::Awake) {
+            hall.within(pin!(hall.stay_awake(self.woken))).await;
+        } else {
+            hall.within(wait).await?;
         }
-        for woken in 0.. {
-            if self.fault == Some(Fault::Awake) {
-                self.hall.within(self.hall.stay_awake(woken)).await;
-            } else {
-                self.hall.within(self.signal.wait(&mut self.end)).await?;
-            }
-            self.hall.note(self.number);
-            if self.fault == Some(Fault::Double) {
-                self.hall.note(self.number);
-            }
-            if self.hall.is_over() {
-                self.hall.arrive();
-                break;
-            }
+        self.woken += 1;
+        hall.note(self.number);
+        if self.fault == Some(Fault::Double) {
+            hall.note(self.number);
         }
-        Ok(())
+        if hall.is_over() {
+            hall.arrive();
+        }
+        Ok(!hall.is_over())
     }
 }
 
