@@ -97,13 +97,13 @@ CASES = {
     "pthread_rw": "lock-hand-over --lock pthread-rw --tasks 8 --read 99 --inside 10000",
     "pthread_rw_writer": "lock-hand-over --lock pthread-rw-writer --tasks 8 --read 99 --inside 10000",
     # Channels.
-    "ch_std": "channel-load --capacity 64",
-    "ch_crossbeam": "channel-load --channel crossbeam --capacity 64",
-    "ch_queue": "channel-load --channel queue --capacity 64",
-    "ch_crossbeam_4": "channel-load --channel crossbeam --producers 4 --capacity 64",
-    "ch_queue_4": "channel-load --channel queue --producers 4 --capacity 64",
-    "cap_queue_1": "channel-load --channel queue --capacity 1",
-    "cap_queue_64": "channel-load --channel queue --capacity 64",
+    **{f"ch_{name}{room}": f"channel-load{flag} --capacity {room.removeprefix('_') or 64}"
+       for room in ("", "_1", "_8", "_512")
+       for name, flag in (("std", ""), ("crossbeam", " --channel crossbeam"),
+                          ("queue", " --channel queue"))},
+    "crossbeam_from_4": "channel-load --channel crossbeam --producers 4 --capacity 64",
+    "crossbeam_from_64": "channel-load --channel crossbeam --producers 64 --capacity 64",
+    "queue_from_4": "channel-load --channel queue --producers 4 --capacity 64",
     # Waking many.
     **{f"wake_{n}": f"wake-all --tasks {n}" for n in (100, 1000, 10000)},
     **{f"notify_{n}": f"wake-all --by tokio-notify --runtime tokio --tasks {n}"
@@ -154,6 +154,7 @@ PARTS = {
     "sleeps": (["sleeps"], "per mille"),
     "work": (["work_ns"], "nanoseconds"),
     "server_switches": (["server_switches"], "number"),
+    "p50": (["percentiles", "p50"], "nanoseconds"),
     "p99": (["percentiles", "p99"], "nanoseconds"),
 }
 MARK = re.compile(r"<!--([a-z][a-z0-9_.]*(?:[-/%@][a-z0-9_-]+?)?)-->(.*?)<!--/-->")
