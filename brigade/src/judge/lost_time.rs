@@ -99,8 +99,6 @@ pub struct Span {
     wall: f64,
     /// The number of CPUs that the process could use.
     cpus: f64,
-    /// CPU time of the program.
-    own: Option<f64>,
     /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
     /// Time that others used, with what the hypervisor stole.
@@ -108,7 +106,8 @@ pub struct Span {
     stolen: Option<f64>,
     throttled: f64,
     stopped: f64,
-    /// How much longer the longest lap took than most, if it is an outlier.
+    /// How much longer the longest lap took than most, if it is an outlier; not more than the CPUs
+    /// idled, as the program's own tasks may have spun through it.
     gap: f64,
 }
 
@@ -117,18 +116,19 @@ impl Span {
     pub fn new(invocation: &Invocation, record: &Record) -> Option<Self> {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
+        let cpus = record.affinity.len().max(1) as f64;
         let own = own_ns(record);
+        let idle = (wall - own.unwrap_or(0.0) / cpus).max(0.0);
         let busy = own.filter(|_| is_always_busy(record));
         Some(Self {
             wall,
-            cpus: record.affinity.len().max(1) as f64,
-            own,
+            cpus,
             lost: busy.map(|own| (wall - own - READING_NS).max(0.0)),
             others: found.others_cpu_ns.map(|ns| ns as f64),
             stolen: found.steal_ns.map(|ns| ns as f64),
             throttled: found.throttled_ns.unwrap_or(0) as f64,
             stopped: invocation.stopped_ns.unwrap_or(0) as f64,
-            gap: gap_ns(record),
+            gap: gap_ns(record).min(idle),
         })
     }
 }
@@ -164,8 +164,6 @@ impl Account {
         let stopped = used * span.stopped.min(wall);
         let others = span.others.map(|ns| ns - stolen.unwrap_or(0.0));
         let known = stolen.unwrap_or(0.0) + throttled + stopped + others.unwrap_or(0.0).max(0.0);
-        // A lap during which the program's own tasks spin is no gap.
-        let idle = (used * wall - span.own.unwrap_or(0.0)).max(0.0);
         Self {
             all: used * wall,
             lost,
@@ -174,7 +172,7 @@ impl Account {
             stolen,
             throttled,
             stopped,
-            unexplained: ((used * span.gap).min(idle) - known).max(0.0),
+            unexplained: (used * span.gap - known).max(0.0),
         }
     }
 
