@@ -31,7 +31,8 @@
 //! values without a destructor. All producers send messages of one size. A channel that spins
 //! before it waits trades CPU time for time: compare both. Tokio makes a task yield after 128
 //! operations on its channels. Tasks are numbered producer, consumer, producer …; under `spread`
-//! partners are on different CPUs. Tasks of a runtime are boxed futures. The last messages of a
+//! partners are on different CPUs. Tasks of a runtime are boxed futures. With `--rate` each message
+//! allocates the future that sends it. The last messages of a
 //! round, while producers stop, are in CPU time and in no iteration. flume 0.12 sometimes wakes
 //! none of several tasks that receive although a message is in the channel: then the run fails.
 

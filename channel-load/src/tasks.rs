@@ -169,7 +169,8 @@ pub fn verify(sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A part of a task's round, without the type of its channel. It is boxed once a round.
+/// A part of a task's round, without the type of its channel. It is boxed once a round, a lot of credit,
+/// or in an open loop a message.
 type Part<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
 /// A task that sends.
