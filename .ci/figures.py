@@ -97,10 +97,10 @@ CASES = {
     "pthread_rw": "lock-hand-over --lock pthread-rw --tasks 8 --read 99 --inside 10000",
     "pthread_rw_writer": "lock-hand-over --lock pthread-rw-writer --tasks 8 --read 99 --inside 10000",
     # Channels.
-    **{f"ch_{name}{room}": f"channel-load{flag} --capacity {room.removeprefix('_') or 64}"
-       for room in ("", "_1", "_8", "_512")
-       for name, flag in (("std", ""), ("crossbeam", " --channel crossbeam"),
-                          ("queue", " --channel queue"))},
+    **{f"ch_{name}_{room}": f"channel-load{channel} --capacity {room}"
+       for room in (1, 8, 64, 512)
+       for name, channel in (("std", ""), ("crossbeam", " --channel crossbeam"),
+                             ("queue", " --channel queue"))},
     "crossbeam_from_4": "channel-load --channel crossbeam --producers 4 --capacity 64",
     "crossbeam_from_64": "channel-load --channel crossbeam --producers 64 --capacity 64",
     "queue_from_4": "channel-load --channel queue --producers 4 --capacity 64",

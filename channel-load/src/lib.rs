@@ -32,9 +32,9 @@
 //! before it waits trades CPU time for time: compare both. Tokio makes a task yield after 128
 //! operations on its channels. Tasks are numbered producer, consumer, producer …; under `spread`
 //! partners are on different CPUs. Tasks of a runtime are boxed futures. With `--rate` each message
-//! allocates the future that sends it. The last messages of a
-//! round, while producers stop, are in CPU time and in no iteration. flume 0.12 sometimes wakes
-//! none of several tasks that receive although a message is in the channel: then the run fails.
+//! allocates the future that sends it. The last messages of a round, while producers stop, are in
+//! CPU time and in no iteration. flume 0.12 sometimes wakes none of several tasks that receive
+//! although a message is in the channel: then the run fails.
 
 mod channels;
 mod faults;
