@@ -48,7 +48,6 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::value_parser;
 use futures::channel::mpsc as futures_mpsc;
-use futures::executor::block_on;
 use harness::crew::Crew;
 use harness::failure::{UsageError, to_create};
 use harness::flags::name;
@@ -375,12 +374,7 @@ fn measure(flags: &Flags, bench: &Bench, fits: Option<u64>) -> anyhow::Result<()
     let shared = Arc::new(Shared::new(flags));
     let bodies = bodies(outlets, inlets, &crew, &shared);
     let driver = Driver { bench: bench.clone(), shared, fits };
-    if flags.are_threads() {
-        let bodies = bodies.into_iter().map(|body| || block_on(body)).collect();
-        let drive = |crew: &mut Crew<Tally>| block_on(driver.drive(crew));
-        return crew.run_threads(bench, STACK_BYTES, bodies, drive);
-    }
-    crew.run_tasks(bench, flags.runtime, bodies, |mut crew| async move {
+    crew.run_all(bench, flags.runtime, STACK_BYTES, bodies, |mut crew| async move {
         let driven = driver.drive(&mut crew).await;
         (crew, driven)
     })

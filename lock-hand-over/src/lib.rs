@@ -48,7 +48,6 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use clap::value_parser;
-use futures::executor::block_on;
 use harness::crew::Crew;
 use harness::limits;
 use harness::rounds::Purpose;
@@ -232,13 +231,8 @@ fn measure<F: Future<Output = io::Result<()>> + Send + 'static>(
     crew: Crew<Tally>,
     lives: Vec<F>,
 ) -> anyhow::Result<()> {
-    if flags.runtime.runtime == RuntimeKind::Threads {
-        let bodies = lives.into_iter().map(|life| || block_on(life)).collect();
-        let drive = |crew: &mut Crew<Tally>| block_on(drive(flags, bench, crew, &*shared));
-        return crew.run_threads(bench, STACK_BYTES, bodies, drive);
-    }
     let own = (flags.clone(), bench.clone());
-    crew.run_tasks(bench, flags.runtime, lives, |mut crew| async move {
+    crew.run_all(bench, flags.runtime, STACK_BYTES, lives, |mut crew| async move {
         let (flags, bench) = own;
         let driven = drive(&flags, &bench, &mut crew, &*shared).await;
         (crew, driven)

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use anyhow::Context as _;
+use futures::executor::block_on;
 use tokio::sync::{mpsc, watch};
 
 use crate::measure::bench::Bench;
 use crate::measure::clock;
 use crate::measure::rounds::Round;
 use crate::tasks::runtime::{self, AsyncRuntime};
-use crate::tasks::runtime_kind::RuntimeFlags;
+use crate::tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
 use crate::tasks::{async_tasks, threads};
 
 /// Tasks that take part in every round. Dropping it ends them.
@@ -37,47 +38,17 @@ impl<T> Crew<T> {
         Member { announced, sender: self.sender.clone(), round: None }
     }
 
-    /// Runs the crew's members as threads with stacks of so many bytes, whose main functions these are in
-    /// the order of their numbers, while `drive` drives the rounds.
+    /// Runs the crew's members, whose main functions these are in the order of their numbers, as threads
+    /// with stacks of so many bytes or as tasks of a runtime, while `drive` drives the rounds and returns
+    /// the crew.
     ///
     /// # Errors
-    /// If a thread cannot be created, `drive` fails, or a task does.
-    pub fn run_threads<B>(
-        self,
-        bench: &Bench,
-        stack_bytes: usize,
-        bodies: Vec<B>,
-        drive: impl FnOnce(&mut Self) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()>
-    where
-        B: FnOnce() -> io::Result<()> + Send,
-    {
-        let mut crew = self;
-        thread::scope(|scope| {
-            // Any failure here drops the crew, which ends all tasks.
-            let mut tasks = Vec::with_capacity(bodies.len());
-            for (number, body) in bench.tasks_to_create().zip(bodies) {
-                let placed = move || {
-                    bench.placement().pin(number + 1)?;
-                    clock::be_punctual();
-                    body()
-                };
-                tasks.push(threads::spawn(scope, number, stack_bytes, placed)?);
-            }
-            let driven = drive(&mut crew);
-            threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
-        })
-    }
-
-    /// Runs the crew's members as tasks of a runtime, whose main functions these are in the order of their
-    /// numbers, while `drive` drives the rounds and returns the crew.
-    ///
-    /// # Errors
-    /// If the runtime cannot be started, `drive` fails, or a task does.
-    pub fn run_tasks<B, D>(
+    /// If a thread cannot be created, or the runtime started, `drive` fails, or a task does.
+    pub fn run_all<B, D>(
         self,
         bench: &Bench,
         flags: RuntimeFlags,
+        stack_bytes: usize,
         bodies: Vec<B>,
         drive: impl FnOnce(Self) -> D + Send + 'static,
     ) -> anyhow::Result<()>
@@ -86,6 +57,22 @@ impl<T> Crew<T> {
         B: Future<Output = io::Result<()>> + Send + 'static,
         D: Future<Output = (Self, anyhow::Result<()>)> + Send,
     {
+        if flags.runtime == RuntimeKind::Threads {
+            return thread::scope(|scope| {
+                // Any failure here drops the crew, which ends all tasks.
+                let mut tasks = Vec::with_capacity(bodies.len());
+                for (number, body) in bench.tasks_to_create().zip(bodies) {
+                    let placed = move || {
+                        bench.placement().pin(number + 1)?;
+                        clock::be_punctual();
+                        block_on(body)
+                    };
+                    tasks.push(threads::spawn(scope, number, stack_bytes, placed)?);
+                }
+                let (crew, driven) = block_on(drive(self));
+                threads::end(bench, driven, crew, tasks.into_iter().map(threads::outcome))
+            });
+        }
         let own = bench.clone();
         AsyncRuntime::start(flags, bench)?.drive(async move {
             let start = |(_, body)| runtime::spawn(flags.runtime, body);
