@@ -1,106 +1,62 @@
-//! The channels, and how tasks use the two ends of each.
+//! The channels: how each is opened, and the calls that send and receive.
 
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read as _, Write as _};
-use std::slice;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::hint::black_box;
+use std::sync::mpsc;
 
 use futures::channel::mpsc as futures_mpsc;
 use futures::{SinkExt as _, StreamExt as _};
-use rustix::io::ioctl_fionbio;
+use harness::failure::to_create;
 use tokio::sync::mpsc as tokio_mpsc;
 
-/// The bits of a message's first word that are the number of its producer.
-const PRODUCER_BITS: u32 = 16;
+use crate::faults::Broken;
+use crate::message::{Message, closed};
+use crate::pipe::pipe;
+use crate::queue::queue;
+use crate::tasks::{Batch, Receipt, Receives, Sends, Transfer};
+use crate::{Flags, Kind};
 
-/// A message of so many words, passed by value. The first one has the producer and the number of the
+/// The end of a channel for each producer, and for each consumer, without its type and the size of its
+/// messages.
+pub struct Ends {
+    pub outlets: Vec<Box<dyn Sends>>,
+    pub inlets: Vec<Box<dyn Receives>>,
+}
+
+/// A sending end with its calls, in cache lines of its own: that of `futures` is written with each
 /// message.
-#[derive(Clone, Copy, Debug)]
-pub struct Message<const W: usize>([u64; W]);
-
-impl<const W: usize> Message<W> {
-    /// The message with this number of a producer, from 1; without one an end mark, which ends a round
-    /// for the consumer that receives it.
-    #[inline]
-    pub fn new(producer: Option<usize>, number: u64) -> Self {
-        let mut words = [0; W];
-        words[0] = producer.map_or(0, |producer| number << PRODUCER_BITS | producer as u64);
-        Self(words)
-    }
-
-    /// The message's producer and number; `None` of an end mark.
-    #[inline]
-    pub fn content(self) -> Option<(usize, u64)> {
-        let first = self.0[0];
-        (first > 0)
-            .then_some(((first & ((1 << PRODUCER_BITS) - 1)) as usize, first >> PRODUCER_BITS))
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: words have no padding, and any byte is valid.
-        unsafe { slice::from_raw_parts(self.0.as_ptr().cast(), size_of_val(&self.0)) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and any bytes are a word.
-        unsafe { slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), size_of_val(&self.0)) }
-    }
-}
-
-/// The sending end of a channel.
-pub trait Outlet<const W: usize>: Clone + Send + 'static {
+#[repr(align(128))]
+struct Sender<S, const W: usize> {
+    end: S,
     /// Sends a message if there is room for it, and returns whether there was.
-    fn try_send(&mut self, message: Message<W>) -> bool;
-
-    /// Sends the messages after this number that `next` returns for their numbers, until it returns
-    /// none, and returns the number of the last one.
-    ///
-    /// # Errors
-    /// If there is no receiver any more.
-    fn send_while(
-        &mut self,
-        number: u64,
-        next: impl FnMut(u64) -> Option<Message<W>> + Send,
-    ) -> impl Future<Output = io::Result<u64>> + Send;
+    try_send: fn(&mut S, Message<W>) -> bool,
+    send: for<'a> fn(&'a mut S, Batch<'a>) -> Transfer<'a>,
 }
 
-/// The receiving end of a channel.
-pub trait Inlet<const W: usize>: Sized + Send + 'static {
-    /// Another receiver of the same channel; `None` if it can have only one.
-    fn another(&self) -> Option<Self>;
+impl<S: Send, const W: usize> Sends for Sender<S, W> {
+    fn fill(&mut self) -> u64 {
+        let mut fits = 0;
+        while (self.try_send)(&mut self.end, Message::new(Some(0), 1)) {
+            fits += 1;
+        }
+        fits
+    }
 
-    /// Receives messages and passes each to `take`, with its number here, from 1, until that returns
-    /// `false`. Returns the number of those before.
-    ///
-    /// # Errors
-    /// If there is no sender any more.
-    fn receive_while(
-        &mut self,
-        take: impl FnMut(u64, Message<W>) -> bool + Send,
-    ) -> impl Future<Output = io::Result<u64>> + Send;
+    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Transfer<'a> {
+        (self.send)(&mut self.end, batch)
+    }
 }
 
-/// An end whose calls block the thread.
-#[derive(Clone, Debug)]
-pub struct Blocking<T>(pub T);
-
-/// An end whose calls are awaited.
-#[derive(Clone, Debug)]
-pub struct Awaited<T>(pub T);
-
-/// The ends of a channel for threads.
-pub fn blocking<S, R>((sender, receiver): (S, R)) -> (Blocking<S>, Blocking<R>) {
-    (Blocking(sender), Blocking(receiver))
+/// A receiving end with its call, in cache lines of its own.
+#[repr(align(128))]
+struct Receiver<R> {
+    end: R,
+    receive: for<'a> fn(&'a mut R, &'a mut Receipt<'_>) -> Transfer<'a>,
 }
 
-/// The ends of a channel for tasks of a runtime.
-pub fn awaited<S, R>((sender, receiver): (S, R)) -> (Awaited<S>, Awaited<R>) {
-    (Awaited(sender), Awaited(receiver))
-}
-
-/// The error of a task whose channel has no other end any more.
-pub fn closed() -> io::Error {
-    io::Error::new(ErrorKind::BrokenPipe, "the other end of its channel is closed")
+impl<R: Send> Receives for Receiver<R> {
+    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Transfer<'a> {
+        (self.receive)(&mut self.end, receipt)
+    }
 }
 
 /// The result of sending without waiting.
@@ -120,280 +76,202 @@ impl<E> Tried for Result<bool, E> {
     }
 }
 
-/// A sending end by its two methods. In a loop without a future, the number stays in a register.
-macro_rules! outlet {
-    ($way:ident<$sender:ty>, $try_send:ident, $send:ident $($wait:tt)*) => {
-        impl<const W: usize> Outlet<W> for $way<$sender> {
-            fn try_send(&mut self, message: Message<W>) -> bool {
-                self.0.$try_send(message).was_sent()
-            }
-
-            async fn send_while(
-                &mut self,
-                mut number: u64,
-                mut next: impl FnMut(u64) -> Option<Message<W>> + Send,
-            ) -> io::Result<u64> {
-                while let Some(message) = next(number + 1) {
-                    self.0.$send(message)$($wait)*.map_err(|_| closed())?;
-                    number += 1;
-                }
-                Ok(number)
-            }
-        }
-    };
+/// The receiver of a channel that can have only one.
+fn single<R>(receiver: R, _: usize) -> Vec<R> {
+    vec![receiver]
 }
 
-/// A receiving end: how another is made, and the call that returns a message or nothing.
-macro_rules! inlet {
-    ($way:ident<$receiver:ty>, $another:expr, $($receive:tt)*) => {
-        impl<const W: usize> Inlet<W> for $way<$receiver> {
-            fn another(&self) -> Option<Self> {
-                let another: fn(&$receiver) -> Option<$receiver> = $another;
-                another(&self.0).map(Self)
-            }
-
-            async fn receive_while(
-                &mut self,
-                mut take: impl FnMut(u64, Message<W>) -> bool + Send,
-            ) -> io::Result<u64> {
-                let mut number = 0;
-                while take(number + 1, self.0$($receive)*.ok_or_else(closed)?) {
-                    number += 1;
-                }
-                Ok(number)
-            }
-        }
-    };
+/// So many receivers of a channel.
+fn shared<R: Clone>(receiver: R, consumers: usize) -> Vec<R> {
+    vec![receiver; consumers]
 }
 
-fn shared<R: Clone>(receiver: &R) -> Option<R> {
-    Some(receiver.clone())
-}
-
-fn single<R>(_: &R) -> Option<R> {
-    None
-}
-
-outlet!(Blocking<mpsc::SyncSender<Message<W>>>, try_send, send);
-outlet!(Blocking<mpsc::Sender<Message<W>>>, send, send);
-inlet!(Blocking<mpsc::Receiver<Message<W>>>, single, .recv().ok());
-
-outlet!(Blocking<crossbeam_channel::Sender<Message<W>>>, try_send, send);
-inlet!(Blocking<crossbeam_channel::Receiver<Message<W>>>, shared, .recv().ok());
-
-outlet!(Blocking<flume::Sender<Message<W>>>, try_send, send);
-inlet!(Blocking<flume::Receiver<Message<W>>>, shared, .recv().ok());
-outlet!(Awaited<flume::Sender<Message<W>>>, try_send, send_async.await);
-inlet!(Awaited<flume::Receiver<Message<W>>>, shared, .recv_async().await.ok());
-
-outlet!(Blocking<kanal::Sender<Message<W>>>, try_send, send);
-inlet!(Blocking<kanal::Receiver<Message<W>>>, shared, .recv().ok());
-outlet!(Awaited<kanal::AsyncSender<Message<W>>>, try_send, send.await);
-inlet!(Awaited<kanal::AsyncReceiver<Message<W>>>, shared, .recv().await.ok());
-
-outlet!(Blocking<async_channel::Sender<Message<W>>>, try_send, send_blocking);
-inlet!(Blocking<async_channel::Receiver<Message<W>>>, shared, .recv_blocking().ok());
-outlet!(Awaited<async_channel::Sender<Message<W>>>, try_send, send.await);
-inlet!(Awaited<async_channel::Receiver<Message<W>>>, shared, .recv().await.ok());
-
-outlet!(Blocking<tokio_mpsc::Sender<Message<W>>>, try_send, blocking_send);
-inlet!(Blocking<tokio_mpsc::Receiver<Message<W>>>, single, .blocking_recv());
-outlet!(Awaited<tokio_mpsc::Sender<Message<W>>>, try_send, send.await);
-inlet!(Awaited<tokio_mpsc::Receiver<Message<W>>>, single, .recv().await);
-outlet!(Blocking<tokio_mpsc::UnboundedSender<Message<W>>>, send, send);
-inlet!(Blocking<tokio_mpsc::UnboundedReceiver<Message<W>>>, single, .blocking_recv());
-outlet!(Awaited<tokio_mpsc::UnboundedSender<Message<W>>>, send, send);
-inlet!(Awaited<tokio_mpsc::UnboundedReceiver<Message<W>>>, single, .recv().await);
-
-outlet!(Awaited<futures_mpsc::Sender<Message<W>>>, try_send, send.await);
-inlet!(Awaited<futures_mpsc::Receiver<Message<W>>>, single, .next().await);
-outlet!(Awaited<futures_mpsc::UnboundedSender<Message<W>>>, unbounded_send, unbounded_send);
-inlet!(Awaited<futures_mpsc::UnboundedReceiver<Message<W>>>, single, .next().await);
-
-outlet!(Blocking<QueueEnd<Message<W>>>, try_send, send);
-inlet!(Blocking<QueueEnd<Message<W>>>, shared, .receive());
-
-outlet!(Blocking<Arc<PipeSender>>, try_send, send);
-inlet!(Blocking<Arc<PipeReceiver>>, shared, .receive());
-
-/// A mutex, two condition variables and a `VecDeque`: what people write by hand.
-struct Queue<M> {
-    state: Mutex<QueueState<M>>,
-    /// `None` if it is unbounded.
-    capacity: Option<usize>,
-    /// Notified when a message was sent.
-    sent: Condvar,
-    /// Notified when a message was taken, if senders may wait for room.
-    taken: Condvar,
-}
-
-struct QueueState<M> {
-    messages: VecDeque<M>,
-    is_closed: bool,
-}
-
-impl<M> Queue<M> {
-    fn lock(&self) -> MutexGuard<'_, QueueState<M>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_full(&self, state: &QueueState<M>) -> bool {
-        self.capacity.is_some_and(|capacity| state.messages.len() >= capacity)
-    }
-}
-
-/// Closes the queue when the last end of one side is dropped.
-struct Closer<M>(Arc<Queue<M>>);
-
-impl<M> Drop for Closer<M> {
-    fn drop(&mut self) {
-        self.0.lock().is_closed = true;
-        self.0.sent.notify_all();
-        self.0.taken.notify_all();
-    }
-}
-
-/// An end of a [`queue`].
-#[derive(Clone)]
-pub struct QueueEnd<M> {
-    queue: Arc<Queue<M>>,
-    _closer: Arc<Closer<M>>,
-}
-
-/// The two ends of a queue for so many messages, or without a bound.
-pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
-    let messages = capacity.map_or_else(VecDeque::new, VecDeque::with_capacity);
-    let queue = Arc::new(Queue {
-        state: Mutex::new(QueueState { messages, is_closed: false }),
-        capacity,
-        sent: Condvar::new(),
-        taken: Condvar::new(),
-    });
-    let end = || {
-        let closer = Closer(Arc::clone(&queue));
-        QueueEnd { queue: Arc::clone(&queue), _closer: Arc::new(closer) }
-    };
-    (end(), end())
-}
-
-impl<M> QueueEnd<M> {
-    fn send(&self, message: M) -> Result<(), M> {
-        let queue = &*self.queue;
-        let must_wait = |state: &mut QueueState<M>| queue.is_full(state) && !state.is_closed;
-        let waited = queue.taken.wait_while(queue.lock(), must_wait);
-        self.push(waited.unwrap_or_else(PoisonError::into_inner), message)
-    }
-
-    fn try_send(&self, message: M) -> Result<(), M> {
-        let state = self.queue.lock();
-        if self.queue.is_full(&state) { Err(message) } else { self.push(state, message) }
-    }
-
-    fn push(&self, mut state: MutexGuard<'_, QueueState<M>>, message: M) -> Result<(), M> {
-        if state.is_closed {
-            return Err(message);
-        }
-        state.messages.push_back(message);
-        drop(state);
-        self.queue.sent.notify_one();
-        Ok(())
-    }
-
-    fn receive(&self) -> Option<M> {
-        let queue = &*self.queue;
-        let must_wait = |state: &mut QueueState<M>| state.messages.is_empty() && !state.is_closed;
-        let waited = queue.sent.wait_while(queue.lock(), must_wait);
-        let message = waited.unwrap_or_else(PoisonError::into_inner).messages.pop_front();
-        if queue.capacity.is_some() {
-            queue.taken.notify_one();
-        }
-        message
-    }
-}
-
-/// The end of a pipe that is written. The kernel keeps a message of at most a page together.
-#[derive(Debug)]
-pub struct PipeSender(PipeWriter);
-
-/// The end of a pipe that is read.
-#[derive(Debug)]
-pub struct PipeReceiver(PipeReader);
-
-/// The two ends of a pipe.
+/// Opens a channel.
 ///
 /// # Errors
-/// The kernel's.
-pub fn pipe() -> io::Result<(Arc<PipeSender>, Arc<PipeReceiver>)> {
-    let (reader, writer) = io::pipe()?;
-    Ok((Arc::new(PipeSender(writer)), Arc::new(PipeReceiver(reader))))
-}
-
-impl PipeSender {
-    fn send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
-        (&self.0).write_all(message.bytes())
-    }
-
-    fn try_send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
-        ioctl_fionbio(&self.0, true)?;
-        let sent = self.send(message);
-        ioctl_fionbio(&self.0, false)?;
-        sent
+/// If the kernel has none.
+pub fn open(flags: &Flags) -> anyhow::Result<Ends> {
+    match flags.message {
+        8 => open_for::<1>(flags),
+        64 => open_for::<8>(flags),
+        _ => open_for::<128>(flags),
     }
 }
 
-impl PipeReceiver {
-    fn receive<const W: usize>(&self) -> Option<Message<W>> {
-        let mut message = Message([0; W]);
-        (&self.0).read_exact(message.bytes_mut()).ok()?;
-        Some(message)
+/// Opens a channel for messages of so many words.
+fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
+    /// The ends of a channel, by the calls that send a message if there is room, send one, and receive
+    /// one. Their loops are compiled for each channel: in a loop without a future, the number stays in
+    /// a register.
+    macro_rules! ends {
+        ($channel:expr, $receivers:ident, $try_send:ident, $send:ident $(.$await:tt)?, $($receive:tt)*) => {{
+            let (sender, receiver) = $channel;
+            let mut ends = Ends { outlets: Vec::new(), inlets: Vec::new() };
+            for end in vec![sender; flags.producers as usize] {
+                ends.outlets.push(Box::new(Sender::<_, W> {
+                    end,
+                    try_send: |end, message| end.$try_send(message).was_sent(),
+                    send: |end, batch| Box::pin(async move {
+                        let mut sent = batch.sent;
+                        while let Some(message) = batch.message::<W>(sent + 1) {
+                            end.$send(message)$(.$await)?.map_err(|_| closed())?;
+                            sent += 1;
+                        }
+                        Ok(sent)
+                    }),
+                }));
+            }
+            for end in $receivers(receiver, flags.consumers as usize) {
+                ends.inlets.push(Box::new(Receiver {
+                    end,
+                    receive: |end, receipt| Box::pin(async move {
+                        let mut received = 0;
+                        // All of a message is used, the padding included.
+                        while receipt.take::<W>(received + 1, black_box(end.$($receive)*.ok_or_else(closed)?)) {
+                            received += 1;
+                        }
+                        Ok(received)
+                    }),
+                }));
+            }
+            ends
+        }};
     }
+
+    use Kind::{AsyncChannel, Crossbeam, Flume, Futures, Kanal, Pipe, Queue, Std, Tokio};
+    Ok(match (flags.channel, flags.room(), flags.are_threads()) {
+        (Std, Some(room), _) => {
+            ends!(mpsc::sync_channel(room), single, try_send, send, recv().ok())
+        }
+        (Std, None, _) => ends!(mpsc::channel(), single, send, send, recv().ok()),
+        (Crossbeam, room, _) => {
+            let bounded = crossbeam_channel::bounded;
+            let channel = room.map_or_else(crossbeam_channel::unbounded, bounded);
+            ends!(channel, shared, try_send, send, recv().ok())
+        }
+        (Flume, room, true) => {
+            let channel = room.map_or_else(flume::unbounded, flume::bounded);
+            ends!(channel, shared, try_send, send, recv().ok())
+        }
+        (Flume, room, false) => {
+            let channel = room.map_or_else(flume::unbounded, flume::bounded);
+            ends!(channel, shared, try_send, send_async.await, recv_async().await.ok())
+        }
+        (Kanal, room, true) => {
+            let channel = room.map_or_else(kanal::unbounded, kanal::bounded);
+            ends!(channel, shared, try_send, send, recv().ok())
+        }
+        (Kanal, room, false) => {
+            let channel = room.map_or_else(kanal::unbounded_async, kanal::bounded_async);
+            ends!(channel, shared, try_send, send.await, recv().await.ok())
+        }
+        (AsyncChannel, room, true) => {
+            let channel = room.map_or_else(async_channel::unbounded, async_channel::bounded);
+            ends!(channel, shared, try_send, send_blocking, recv_blocking().ok())
+        }
+        (AsyncChannel, room, false) => {
+            let channel = room.map_or_else(async_channel::unbounded, async_channel::bounded);
+            ends!(channel, shared, try_send, send.await, recv().await.ok())
+        }
+        (Tokio, Some(room), true) => {
+            let channel = tokio_mpsc::channel(room);
+            ends!(channel, single, try_send, blocking_send, blocking_recv())
+        }
+        (Tokio, Some(room), false) => {
+            ends!(tokio_mpsc::channel(room), single, try_send, send.await, recv().await)
+        }
+        (Tokio, None, true) => {
+            ends!(tokio_mpsc::unbounded_channel(), single, send, send, blocking_recv())
+        }
+        (Tokio, None, false) => {
+            ends!(tokio_mpsc::unbounded_channel(), single, send, send, recv().await)
+        }
+        (Futures, Some(room), _) => {
+            ends!(futures_mpsc::channel(room), single, try_send, send.await, next().await)
+        }
+        (Futures, None, _) => {
+            let channel = futures_mpsc::unbounded();
+            ends!(channel, single, unbounded_send, unbounded_send, next().await)
+        }
+        (Queue, room, _) => ends!(queue(room), shared, try_send, send, receive()),
+        (Pipe, ..) => {
+            let pipe = pipe().map_err(to_create("the pipe"))?;
+            ends!(pipe, shared, try_send, send, receive())
+        }
+        (Kind::Broken, room, _) => {
+            let (sound, receiver) = queue(room);
+            let broken = Broken::new(sound, flags.fault, flags.at);
+            ends!((broken, receiver), shared, try_send, send, receive())
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
+    use clap::Parser as _;
     use futures::executor::block_on;
+    use harness::Bench;
 
     use super::*;
+    use crate::tasks::{Shared, Tally, verify};
 
-    /// A full channel refuses a message. Without a sender, all that fit are received, and then the
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+
+    fn batch(until: u64) -> Batch<'static> {
+        Batch { producer: Some(0), sent: 0, until, round: None }
+    }
+
+    /// A full channel refuses a message. Without a sender, all inside are received, and then the
     /// channel is closed; without a receiver, sending fails.
-    fn check<O: Outlet<1>, I: Inlet<1>>(name: &str, fits: Option<u64>, open: impl Fn() -> (O, I)) {
-        let (mut outlet, mut inlet) = open();
-        let fitted =
-            (1..).take_while(|number| outlet.try_send(Message::new(Some(7), *number))).count();
-        let fitted = fitted as u64;
-        assert_eq!(fitted, fits.unwrap_or(fitted), "{name}");
-        drop(outlet);
-        let mut received = Vec::new();
-        let end = block_on(inlet.receive_while(|_, message| {
-            received.push(message.content());
-            true
-        }));
-        assert_eq!(end.expect_err("no sender").kind(), ErrorKind::BrokenPipe, "{name}");
-        assert!(received.into_iter().eq((1..=fitted).map(|number| Some((7, number)))), "{name}");
+    fn check(channel: &str, runtime: &str, capacity: Option<u64>, fits: Option<u64>) {
+        let case = format!("{channel} of {capacity:?}, {runtime}");
+        let capacity = capacity.map(|capacity| format!("--capacity={capacity}"));
+        let line = ["", "--channel", channel, "--runtime", runtime, "--message=8"];
+        let line = Line::parse_from(line.into_iter().chain(capacity.as_deref()));
+        let open = || open(&line.flags).expect("a channel");
 
-        let (mut outlet, inlet) = open();
-        drop(inlet);
-        let sent = block_on(outlet.send_while(0, |number| Some(Message::new(Some(7), number))));
-        assert_eq!(sent.expect_err("no receiver").kind(), ErrorKind::BrokenPipe, "{name}");
+        let fitted = open().outlets[0].fill();
+        assert_eq!(fitted, fits.unwrap_or(fitted), "{case}");
+
+        let Ends { mut outlets, mut inlets } = open();
+        // Sending to futures also waits until there is room for the next message.
+        let sent = fitted.min(3);
+        assert_eq!(block_on(outlets[0].send(batch(sent))).expect("room"), sent, "{case}");
+        drop(outlets);
+        let bench = Bench::standalone(2, 1, 0, None).expect("affinity");
+        let round = bench.rounds(None).next().expect("the measured one");
+        let shared = Shared::new(&line.flags);
+        let mut receipt = Receipt::new(&shared, &round);
+        let end = block_on(inlets[0].receive(&mut receipt));
+        assert_eq!(end.expect_err("no sender").kind(), ErrorKind::BrokenPipe, "{case}");
+        let mut tally = Tally::default();
+        tally.producer = Some(0);
+        tally.messages = sent;
+        verify(&[tally], &[receipt.tally]).expect(&case);
+
+        let Ends { mut outlets, inlets } = open();
+        drop(inlets);
+        let sent = block_on(outlets[0].send(batch(1)));
+        assert_eq!(sent.expect_err("no receiver").kind(), ErrorKind::BrokenPipe, "{case}");
     }
 
     #[test]
     fn a_full_channel_refuses_and_a_closed_one_loses_nothing() {
-        check("std", Some(3), || blocking(mpsc::sync_channel(3)));
-        check("std without room", Some(0), || blocking(mpsc::sync_channel(0)));
-        check("crossbeam", Some(3), || blocking(crossbeam_channel::bounded(3)));
-        check("flume", Some(3), || blocking(flume::bounded(3)));
-        check("flume, awaited", Some(3), || awaited(flume::bounded(3)));
-        check("kanal", Some(3), || blocking(kanal::bounded(3)));
-        check("kanal, awaited", Some(3), || awaited(kanal::bounded_async(3)));
-        check("async-channel", Some(3), || blocking(async_channel::bounded(3)));
-        check("async-channel, awaited", Some(3), || awaited(async_channel::bounded(3)));
-        check("tokio", Some(3), || blocking(tokio_mpsc::channel(3)));
-        check("tokio, awaited", Some(3), || awaited(tokio_mpsc::channel(3)));
+        for channel in ["std", "crossbeam", "flume", "kanal", "async-channel", "tokio", "queue"] {
+            check(channel, "threads", Some(3), Some(3));
+        }
+        for channel in ["flume", "kanal", "async-channel", "tokio"] {
+            check(channel, "tokio", Some(3), Some(3));
+        }
+        check("std", "threads", Some(0), Some(0));
         // And one for each sender.
-        check("futures", Some(4), || awaited(futures_mpsc::channel(3)));
-        check("queue", Some(3), || blocking(queue(Some(3))));
-        check("pipe", None, || blocking(pipe().expect("a pipe")));
+        check("futures", "tokio", Some(3), Some(4));
+        check("pipe", "threads", None, None);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::channels::{Message, Outlet, closed};
+use crate::message::{Message, closed};
+use crate::queue::QueueEnd;
 
 /// The faults that a broken channel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -21,10 +22,10 @@ pub enum Fault {
     Stall,
 }
 
-/// A channel with a fault at one message of a round, counted from 1; 0 is the last one.
+/// The sending end of a queue with a fault at one message of a round, counted from 1; 0 is the last one.
 #[derive(Clone)]
-pub struct Broken<O, const W: usize> {
-    sound: O,
+pub struct Broken<const W: usize> {
+    sound: QueueEnd<Message<W>>,
     fault: Fault,
     at: u64,
     held: Arc<Mutex<Held<W>>>,
@@ -38,10 +39,29 @@ struct Held<const W: usize> {
     passed: u64,
 }
 
-impl<O, const W: usize> Broken<O, W> {
-    /// A sound channel with a fault.
-    pub fn new(sound: O, fault: Fault, at: u64) -> Self {
+impl<const W: usize> Broken<W> {
+    /// A sound queue with a fault.
+    pub fn new(sound: QueueEnd<Message<W>>, fault: Fault, at: u64) -> Self {
         Self { sound, fault, at, held: Arc::default() }
+    }
+
+    /// Sends a message if there is room for it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn try_send(&self, message: Message<W>) -> Result<(), Message<W>> {
+        self.sound.try_send(message)
+    }
+
+    /// Sends a message, or what the fault makes of it.
+    ///
+    /// # Errors
+    /// If the channel is closed.
+    pub fn send(&self, message: Message<W>) -> io::Result<()> {
+        for message in self.pass(message)? {
+            self.sound.send(message).map_err(|_| closed())?;
+        }
+        Ok(())
     }
 
     /// The messages to send when this one is sent.
@@ -79,39 +99,17 @@ impl<O, const W: usize> Broken<O, W> {
     }
 }
 
-impl<O: Outlet<W>, const W: usize> Outlet<W> for Broken<O, W> {
-    fn try_send(&mut self, message: Message<W>) -> bool {
-        self.sound.try_send(message)
-    }
-
-    async fn send_while(
-        &mut self,
-        mut number: u64,
-        mut next: impl FnMut(u64) -> Option<Message<W>> + Send,
-    ) -> io::Result<u64> {
-        while let Some(message) = next(number + 1) {
-            number += 1;
-            let mut passed = self.pass(message)?.into_iter();
-            self.sound.send_while(0, |_| passed.next()).await?;
-        }
-        Ok(number)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use futures::executor::block_on;
-
     use super::*;
-    use crate::channels::{Inlet as _, blocking, queue};
+    use crate::queue::queue;
 
     /// Five messages and the end of a round.
-    fn round(number: u64) -> Option<Message<1>> {
-        match number {
-            ..=5 => Some(Message::new(Some(0), number)),
-            6 => Some(Message::new(None, 0)),
-            _ => None,
+    fn send_round(broken: &Broken<1>) -> io::Result<()> {
+        for number in 1..=5 {
+            broken.send(Message::new(Some(0), number))?;
         }
+        broken.send(Message::new(None, 0))
     }
 
     #[test]
@@ -125,18 +123,15 @@ mod tests {
             (Fault::Swap, 0, &[1, 2, 3, 5, 4]),
             (Fault::Lose, 9, &[1, 2, 3, 4, 5]),
         ] {
-            let (outlet, mut inlet) = blocking(queue(None));
-            let sent = block_on(Broken::new(outlet, fault, at).send_while(0, round));
-            assert_eq!(sent.expect("a receiver"), 6);
-            let mut received = Vec::new();
-            let end = block_on(inlet.receive_while(|_, message: Message<1>| {
-                received.extend(message.content().map(|(_, number)| number));
-                message.content().is_some()
-            }));
-            assert_eq!(end.expect("an end mark"), received.len() as u64);
-            assert_eq!(received, expected, "{fault:?} at {at}");
+            let (sender, receiver) = queue(None);
+            send_round(&Broken::new(sender, fault, at)).expect("a receiver");
+            let received = std::iter::from_fn(|| receiver.receive()?.content());
+            let numbers: Vec<u64> = received.map(|(_, number)| number).collect();
+            assert_eq!(numbers, expected, "{fault:?} at {at}");
+            // The sender is closed, and nothing is behind the end mark.
+            assert!(receiver.receive().is_none());
         }
-        let (outlet, _inlet) = blocking(queue(None));
-        block_on(Broken::new(outlet, Fault::Close, 2).send_while(0, round)).expect_err("closed");
+        let (sender, _receiver) = queue(None);
+        send_round(&Broken::new(sender, Fault::Close, 2)).expect_err("closed");
     }
 }

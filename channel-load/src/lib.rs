@@ -34,22 +34,25 @@
 //! partners are on different CPUs. Tasks of a runtime are boxed futures. With `--rate` each message
 //! allocates the future that sends it. The last messages of a round, while producers stop, are in
 //! CPU time and in no iteration. flume 0.12 sometimes wakes none of several tasks that receive
-//! although a message is in the channel: then the run fails.
+//! although a message is in the channel: then the run fails. kanal's lock sleeps for 1 ms when it has
+//! been locked for a moment: between threads, how often that happens decides about a run's mean.
 
 mod channels;
 mod faults;
+mod message;
+mod pipe;
+mod queue;
 mod tasks;
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::value_parser;
-use futures::channel::mpsc as futures_mpsc;
 use harness::crew::Crew;
-use harness::failure::{UsageError, to_create};
+use harness::failure::UsageError;
 use harness::flags::name;
 use harness::record::{ChannelLoad, ScheduleKept};
 use harness::rounds::{Purpose, Round};
@@ -59,13 +62,10 @@ use harness::{
     Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
     histogram, limits,
 };
-use tokio::sync::mpsc as tokio_mpsc;
 
-use crate::channels::{Awaited, Blocking, Inlet, Outlet, awaited, blocking, pipe, queue};
-use crate::faults::{Broken, Fault};
-use crate::tasks::{
-    CREDIT, Consumer, Producer, Receiver, Receives, Sender, Sends, Shared, Tally, verify,
-};
+use crate::channels::{Ends, open};
+use crate::faults::Fault;
+use crate::tasks::{CREDIT, Consumer, Producer, Shared, Tally, verify};
 
 /// The most producers, and consumers.
 const MOST_TASKS: i64 = 1024;
@@ -282,97 +282,20 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     })
 }
 
-/// Opens a channel.
-fn open(flags: &Flags) -> anyhow::Result<Ends> {
-    match flags.message {
-        8 => open_for::<1>(flags),
-        64 => open_for::<8>(flags),
-        _ => open_for::<128>(flags),
-    }
-}
-
-/// Opens a channel for messages of so many words.
-fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
-    let room = flags.room();
-    let are_threads = flags.are_threads();
-    Ok(match (flags.channel, room) {
-        (Kind::Std, Some(room)) => ends::<W>(blocking(mpsc::sync_channel(room))),
-        (Kind::Std, None) => ends::<W>(blocking(mpsc::channel())),
-        (Kind::Crossbeam, _) => {
-            let open = crossbeam_channel::bounded;
-            ends::<W>(blocking(room.map_or_else(crossbeam_channel::unbounded, open)))
-        }
-        (Kind::Flume, _) => {
-            let channel = room.map_or_else(flume::unbounded, flume::bounded);
-            ends_for::<W, _, _>(are_threads, channel)
-        }
-        // Its ends for threads and for tasks have other types.
-        (Kind::Kanal, _) if are_threads => {
-            ends::<W>(blocking(room.map_or_else(kanal::unbounded, kanal::bounded)))
-        }
-        (Kind::Kanal, _) => {
-            ends::<W>(awaited(room.map_or_else(kanal::unbounded_async, kanal::bounded_async)))
-        }
-        (Kind::AsyncChannel, _) => {
-            let channel = room.map_or_else(async_channel::unbounded, async_channel::bounded);
-            ends_for::<W, _, _>(are_threads, channel)
-        }
-        (Kind::Tokio, Some(room)) => ends_for::<W, _, _>(are_threads, tokio_mpsc::channel(room)),
-        (Kind::Tokio, None) => ends_for::<W, _, _>(are_threads, tokio_mpsc::unbounded_channel()),
-        (Kind::Futures, Some(room)) => ends::<W>(awaited(futures_mpsc::channel(room))),
-        (Kind::Futures, None) => ends::<W>(awaited(futures_mpsc::unbounded())),
-        (Kind::Queue, _) => ends::<W>(blocking(queue(room))),
-        (Kind::Pipe, _) => ends::<W>(blocking(pipe().map_err(to_create("the pipe"))?)),
-        (Kind::Broken, _) => {
-            let (sound, inlet) = blocking(queue(room));
-            ends::<W>((Broken::new(sound, flags.fault, flags.at), inlet))
-        }
-    })
-}
-
-/// The two ends of a channel, without its type and the size of its messages.
-type Ends = (Box<dyn Sends>, Box<dyn Receives>);
-
-fn ends<const W: usize>((outlet, inlet): (impl Outlet<W>, impl Inlet<W>)) -> Ends {
-    (Box::new(Sender(outlet)), Box::new(Receiver(inlet)))
-}
-
-/// The ends for threads or for tasks of a runtime, of a channel that serves both.
-fn ends_for<const W: usize, S, R>(are_threads: bool, channel: (S, R)) -> Ends
-where
-    Blocking<S>: Outlet<W>,
-    Blocking<R>: Inlet<W>,
-    Awaited<S>: Outlet<W>,
-    Awaited<R>: Inlet<W>,
-{
-    if are_threads { ends::<W>(blocking(channel)) } else { ends::<W>(awaited(channel)) }
-}
-
 /// The main function of a task.
 type Body = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
 /// How many messages fit into a channel, found by filling one.
 fn fits(flags: &Flags) -> anyhow::Result<u64> {
-    let (outlet, _inlet) = open(flags)?;
-    Ok(with_others(flags, outlet).iter_mut().map(|outlet| outlet.fill()).sum())
-}
-
-/// A sender for each producer: this one is the last.
-fn with_others(flags: &Flags, outlet: Box<dyn Sends>) -> Vec<Box<dyn Sends>> {
-    let mut outlets: Vec<_> = (1..flags.producers).map(|_| outlet.another()).collect();
-    outlets.push(outlet);
-    outlets
+    let mut ends = open(flags)?;
+    Ok(ends.outlets.iter_mut().map(|outlet| outlet.fill()).sum())
 }
 
 /// Measures messages through a channel into which so many fit.
 fn measure(flags: &Flags, bench: &Bench, fits: Option<u64>) -> anyhow::Result<()> {
-    let (outlet, inlet) = open(flags)?;
-    let outlets = with_others(flags, outlet);
-    let mut inlets: Vec<_> = (1..flags.consumers).filter_map(|_| inlet.another()).collect();
-    inlets.push(inlet);
     let crew = Crew::default();
     let shared = Arc::new(Shared::new(flags));
-    let bodies = bodies(outlets, inlets, &crew, &shared);
+    let bodies = bodies(open(flags)?, &crew, &shared);
     let driver = Driver { bench: bench.clone(), shared, fits };
     crew.run_all(bench, flags.runtime, STACK_BYTES, bodies, |mut crew| async move {
         let driven = driver.drive(&mut crew).await;
@@ -381,15 +304,10 @@ fn measure(flags: &Flags, bench: &Bench, fits: Option<u64>) -> anyhow::Result<()
 }
 
 /// The tasks in the order of their numbers: producer, consumer, producer ….
-fn bodies(
-    outlets: Vec<Box<dyn Sends>>,
-    inlets: Vec<Box<dyn Receives>>,
-    crew: &Crew<Tally>,
-    shared: &Arc<Shared>,
-) -> Vec<Body> {
-    let tasks = outlets.len() + inlets.len();
-    let mut outlets = outlets.into_iter().enumerate();
-    let mut inlets = inlets.into_iter();
+fn bodies(ends: Ends, crew: &Crew<Tally>, shared: &Arc<Shared>) -> Vec<Body> {
+    let tasks = ends.outlets.len() + ends.inlets.len();
+    let mut outlets = ends.outlets.into_iter().enumerate();
+    let mut inlets = ends.inlets.into_iter();
     let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
     while bodies.len() < tasks {
         if let Some((number, outlet)) = outlets.next() {

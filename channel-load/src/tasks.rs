@@ -1,6 +1,5 @@
 //! Producers, consumers, and what they share.
 
-use std::hint::black_box;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use harness::{Apart, Blocks, Measured, clock};
 use tokio::sync::Semaphore;
 
 use crate::Flags;
-use crate::channels::{Inlet, Message, Outlet, closed};
+use crate::message::{Message, closed};
 
 /// Messages in an iteration of a closed loop.
 const BLOCK: u64 = 16_384;
@@ -169,10 +168,6 @@ pub fn verify(sent: &[Tally], received: &[Tally]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A part of a task's round, without the type of its channel. It is boxed once a round, a lot of credit,
-/// or in an open loop a message.
-type Part<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
-
 /// A task that sends.
 pub struct Producer {
     /// Its number among producers.
@@ -202,17 +197,11 @@ impl Producer {
     }
 
     async fn send(&mut self, round: &Round) -> io::Result<Tally> {
-        let mut tally = Tally { producer: Some(self.number), ..Tally::default() };
-        if round.rate.is_some() {
-            self.keep_pace(round, &mut tally).await?;
-        } else {
-            tally.messages = self.compete(round).await?;
-        }
-        Ok(tally)
+        if round.rate.is_some() { self.keep_pace(round).await } else { self.compete(round).await }
     }
 
-    /// A closed loop; returns how many messages it sent.
-    async fn compete(&mut self, round: &Round) -> io::Result<u64> {
+    /// A closed loop.
+    async fn compete(&mut self, round: &Round) -> io::Result<Tally> {
         let Self { number: producer, outlet, shared } = self;
         // Tasks of a runtime would wait by yielding, which takes CPU time.
         if shared.flags.are_threads() {
@@ -227,24 +216,25 @@ impl Producer {
             sent = outlet.send(batch).await?;
             shared.return_credit(until - sent);
         }
-        Ok(sent)
+        Ok(Tally { producer: Some(*producer), messages: sent, ..Tally::default() })
     }
 
     /// An open loop: message k is due at k / rate, and belongs to producer k modulo their number.
-    async fn keep_pace(&mut self, round: &Round, tally: &mut Tally) -> io::Result<()> {
+    async fn keep_pace(&mut self, round: &Round) -> io::Result<Tally> {
         let Self { number: producer, outlet, shared } = self;
         let Flags { producers, runtime, .. } = shared.flags;
+        let mut tally = Tally { producer: Some(*producer), ..Tally::default() };
         for message in (*producer as u64..round.most()).step_by(producers as usize) {
             let due_ns = round.due_ns(message);
             let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
-            tally.missed += u64::from(!ran.waited);
-            tally.late_ns += ran.at_ns - due_ns;
             shared.take_credit(1).await?;
             let sent = tally.messages;
             let batch = Batch { producer: Some(*producer), sent, until: sent + 1, round: None };
             tally.messages = outlet.send(batch).await?;
+            tally.missed += u64::from(!ran.waited);
+            tally.late_ns += ran.at_ns - due_ns;
         }
-        Ok(())
+        Ok(tally)
     }
 
     /// Ends a round: sends an end mark for each consumer, behind all messages.
@@ -253,6 +243,25 @@ impl Producer {
         self.outlet.send(Batch { producer: None, sent: 0, until, round: None }).await?;
         Ok(())
     }
+}
+
+/// Messages being sent or received; the result is the number of the last one. It is boxed once a round,
+/// a lot of credit, or in an open loop a message.
+pub type Transfer<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> + Send + 'a>>;
+
+/// What a producer does with its end.
+pub trait Sends: Send {
+    /// Sends messages until there is no room, and returns how many.
+    fn fill(&mut self) -> u64;
+
+    /// Sends messages, and returns the number of the last one.
+    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Transfer<'a>;
+}
+
+/// What a consumer does with its end.
+pub trait Receives: Send {
+    /// Receives until an end mark, and returns the number of messages before it.
+    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Transfer<'a>;
 }
 
 /// Messages that are sent one after the other.
@@ -270,44 +279,9 @@ pub struct Batch<'a> {
 impl Batch<'_> {
     /// The message with this number, unless they have ended.
     #[inline]
-    fn message<const W: usize>(&self, number: u64) -> Option<Message<W>> {
+    pub fn message<const W: usize>(&self, number: u64) -> Option<Message<W>> {
         let have_ended = number > self.until || self.round.is_some_and(Round::is_over);
         (!have_ended).then(|| Message::new(self.producer, number))
-    }
-}
-
-/// What a producer does: only this is compiled for each channel and size of messages.
-pub trait Sends: Send {
-    /// Another sender of the same channel.
-    fn another(&self) -> Box<dyn Sends>;
-
-    /// Sends messages until there is no room, and returns how many.
-    fn fill(&mut self) -> u64;
-
-    /// Sends messages, and returns the number of the last one.
-    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Part<'a, u64>;
-}
-
-/// The end of a channel for messages of so many words, in cache lines of its own: that of `futures`
-/// is written with each message.
-#[repr(align(128))]
-pub struct Sender<O, const W: usize>(pub O);
-
-impl<O: Outlet<W>, const W: usize> Sends for Sender<O, W> {
-    fn another(&self) -> Box<dyn Sends> {
-        Box::new(Self(self.0.clone()))
-    }
-
-    fn fill(&mut self) -> u64 {
-        let mut fits = 0;
-        while self.0.try_send(Message::new(Some(0), 1)) {
-            fits += 1;
-        }
-        fits
-    }
-
-    fn send<'a>(&'a mut self, batch: Batch<'a>) -> Part<'a, u64> {
-        Box::pin(async move { self.0.send_while(batch.sent, |number| batch.message(number)).await })
     }
 }
 
@@ -356,11 +330,13 @@ pub struct Receipt<'a> {
     work: u64,
     /// A lot of one kind or the other ends where these bits of the number of messages are 0.
     lot_bits: u64,
-    tally: Tally,
+    /// What it received.
+    pub tally: Tally,
 }
 
 impl<'a> Receipt<'a> {
-    fn new(shared: &'a Shared, round: &'a Round) -> Self {
+    /// Nothing so far.
+    pub fn new(shared: &'a Shared, round: &'a Round) -> Self {
         let samples = || Box::new(Samples::new(Measured::single("message", "message")));
         let tally = Tally {
             seen: vec![Seen::default(); shared.flags.producers as usize],
@@ -375,8 +351,8 @@ impl<'a> Receipt<'a> {
 
     /// Counts a message, and spends its work. Returns `false` of an end mark.
     #[inline]
-    fn take(&mut self, received: u64, content: Option<(usize, u64)>) -> bool {
-        let Some((producer, number)) = content else { return false };
+    pub fn take<const W: usize>(&mut self, received: u64, message: Message<W>) -> bool {
+        let Some((producer, number)) = message.content() else { return false };
         let Self { shared, round, work, lot_bits, tally } = self;
         let seen = &mut tally.seen[producer];
         if number <= seen.last {
@@ -398,31 +374,5 @@ impl<'a> Receipt<'a> {
             shared.end_lot(round, received);
         }
         true
-    }
-}
-
-/// What a consumer does: only this is compiled for each channel and size of messages.
-pub trait Receives: Send {
-    /// Another receiver of the same channel; `None` if it can have only one.
-    fn another(&self) -> Option<Box<dyn Receives>>;
-
-    /// Receives until an end mark, and returns the number of messages before it.
-    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Part<'a, u64>;
-}
-
-/// The end of a channel for messages of so many words, in cache lines of its own.
-#[repr(align(128))]
-pub struct Receiver<I, const W: usize>(pub I);
-
-impl<I: Inlet<W>, const W: usize> Receives for Receiver<I, W> {
-    fn another(&self) -> Option<Box<dyn Receives>> {
-        Some(Box::new(Self(self.0.another()?)))
-    }
-
-    fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Part<'a, u64> {
-        // All of a message is used, the padding included.
-        let take =
-            |received, message: Message<W>| receipt.take(received, black_box(message).content());
-        Box::pin(self.0.receive_while(take))
     }
 }

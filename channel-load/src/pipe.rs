@@ -1,0 +1,46 @@
+//! A pipe of the kernel as a channel.
+
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::sync::Arc;
+
+use rustix::io::ioctl_fionbio;
+
+use crate::message::Message;
+
+/// The end of a pipe that is written. The kernel keeps a message of at most a page together.
+#[derive(Debug)]
+pub struct PipeSender(PipeWriter);
+
+/// The end of a pipe that is read.
+#[derive(Debug)]
+pub struct PipeReceiver(PipeReader);
+
+/// The two ends of a pipe.
+///
+/// # Errors
+/// The kernel's.
+pub fn pipe() -> io::Result<(Arc<PipeSender>, Arc<PipeReceiver>)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((Arc::new(PipeSender(writer)), Arc::new(PipeReceiver(reader))))
+}
+
+impl PipeSender {
+    pub fn send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
+        (&self.0).write_all(message.bytes())
+    }
+
+    pub fn try_send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
+        ioctl_fionbio(&self.0, true)?;
+        let sent = self.send(message);
+        ioctl_fionbio(&self.0, false)?;
+        sent
+    }
+}
+
+impl PipeReceiver {
+    pub fn receive<const W: usize>(&self) -> Option<Message<W>> {
+        let mut message = Message::new(None, 0);
+        (&self.0).read_exact(message.bytes_mut()).ok()?;
+        Some(message)
+    }
+}
