@@ -48,7 +48,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::value_parser;
 use harness::crew::Crew;
@@ -57,6 +57,7 @@ use harness::flags::name;
 use harness::record::{ChannelLoad, ScheduleKept};
 use harness::rounds::{Purpose, Round};
 use harness::samples::Samples;
+use harness::watch::{PATIENCE, watched};
 use harness::work::MOST_WORK;
 use harness::{
     Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, WorkFlag,
@@ -273,13 +274,20 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
 }
 
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let channel = format!("--channel {}", name(&flags.channel));
-    let flags = flags.clone();
-    let shared = bench.clone();
-    bench.watched(&channel, move || {
+    let channel = name(&flags.channel);
+    let lost = || {
+        anyhow!(
+            "--channel {channel}: all tasks slept for {PATIENCE} s before the end of a round: a wake-up \
+             was lost"
+        )
+    };
+    let asleep = bench.sleeps_in_round();
+    let (flags, bench) = (flags.clone(), bench.clone());
+    let body = move |_| {
         let fits = flags.room().map(|_| fits(&flags)).transpose()?;
-        measure(&flags, &shared, fits)
-    })
+        measure(&flags, &bench, fits)
+    };
+    watched(body, asleep, lost)
 }
 
 /// The main function of a task.

@@ -5,7 +5,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use anyhow::{anyhow, ensure};
 use futures::task::AtomicWaker;
 use harness::counters::{Counters, counts_switches};
+use harness::watch::PATIENCE;
 use harness::{Apart, clock};
 
 /// How long the kernel must not have counted another switch before threads count as asleep.
@@ -20,12 +20,6 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// How long the waker waits for threads that do not sleep.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-
-/// How often the run is watched.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// After so many looks at an event during which no task did anything, it has left one out.
-const PATIENCE: u32 = 3;
 
 /// Memory for each task, in bytes.
 pub const BYTES: u64 = size_of::<Apart<Place>>() as u64;
@@ -192,34 +186,18 @@ impl Hall {
         Ok([first_ns, last_ns])
     }
 
-    /// Waits for the first report, and finds a task that an event has left out: it would wait for
-    /// ever.
-    ///
-    /// # Errors
-    /// The reported one, or that a task was left out.
-    pub fn watch(&self, reports: &Receiver<anyhow::Result<()>>) -> anyhow::Result<()> {
-        let mut before = None;
-        let mut silent = 0;
-        loop {
-            self.looks.fetch_add(1, Relaxed);
-            match reports.recv_timeout(LOOK) {
-                Ok(report) => return report,
-                // The waker has a sender, and reports even if it panics.
-                Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
-            }
-            let missing = self.missing.0.load(Relaxed);
-            let events = self.events();
-            let now = Some((events, missing));
-            // Before the first event, tasks are still being created.
-            silent = if events > 0 && missing > 0 && now == before { silent + 1 } else { 0 };
-            if silent == PATIENCE {
-                return Err(self.left_out(missing));
-            }
-            before = now;
-        }
+    /// What is left to do after the event of this number; `None` before the first one, while tasks are
+    /// still being created, and if nothing is. The thread that watches calls it after each wait.
+    pub fn look(&self) -> Option<(u64, usize)> {
+        self.looks.fetch_add(1, Relaxed);
+        let missing = self.missing.0.load(Relaxed);
+        let events = self.events();
+        (events > 0 && missing > 0).then_some((events, missing))
     }
 
-    fn left_out(&self, missing: usize) -> anyhow::Error {
+    /// The error if nobody does anything any more.
+    pub fn left_out(&self) -> anyhow::Error {
+        let missing = self.missing.0.load(Relaxed);
         let events = self.events();
         let is_out = |Apart(place): &Apart<Place>| place.woken.load(Relaxed) < events;
         let all = self.places.len();

@@ -27,7 +27,7 @@ mod signals;
 
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
@@ -42,7 +42,7 @@ use harness::limits;
 use harness::rounds::Purpose;
 use harness::runtime::{AsyncRuntime, spawn};
 use harness::samples::Samples;
-use harness::threads::aside;
+use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 use tokio::sync::{Notify, broadcast, watch};
 
@@ -187,18 +187,18 @@ fn open(by: By, tasks: usize) -> anyhow::Result<Arc<dyn AnySignal>> {
 /// thread watches them, and may end without them.
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let hall = Arc::new(Hall::new(bench.tasks(), flags.are_threads()));
-    let (reports, reported) = channel();
-    let waker = Waker {
-        flags: flags.clone(),
-        bench: bench.clone(),
-        hall: Arc::clone(&hall),
-        signal: open(flags.by, bench.tasks())?,
-        reports,
-        switches: 0,
-        awake: 0,
+    let signal = open(flags.by, bench.tasks())?;
+    let (flags, bench, own) = (flags.clone(), bench.clone(), Arc::clone(&hall));
+    let wake =
+        |reports| Waker { flags, bench, hall: own, signal, reports, switches: 0, awake: 0 }.run();
+    let mut before = None;
+    let is_idle = || {
+        let now = hall.look();
+        let is_idle = now.is_some() && now == before;
+        before = now;
+        is_idle
     };
-    aside("the waker", waker.reports.clone(), move || waker.run())?;
-    hall.watch(&reported)
+    watched(wake, is_idle, || hall.left_out())
 }
 
 /// Creates the tasks, and wakes them all, again and again.

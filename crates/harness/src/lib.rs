@@ -33,7 +33,7 @@ pub use measure::state::Fact;
 pub use measure::work::{Work, WorkFlag};
 pub use measure::{
     bench, clock, counters, histogram, laps, reference, rounds, samples, spinners, summary, trace,
-    usage, work,
+    usage, watch, work,
 };
 pub use program::run;
 pub use spec::{Count, Launch, Spec};

@@ -16,5 +16,5 @@ pub(crate) mod state;
 pub mod summary;
 pub mod trace;
 pub mod usage;
-mod watch;
+pub mod watch;
 pub mod work;

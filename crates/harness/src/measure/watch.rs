@@ -1,10 +1,9 @@
-//! Watching the rounds of a run: a task whose wake-up was lost waits for ever.
+//! Watching a run: a task whose wake-up was lost waits for ever.
 
+use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
-
-use anyhow::bail;
 
 use crate::measure::bench::Bench;
 use crate::measure::counters::{Counters, counts_switches};
@@ -14,42 +13,49 @@ use crate::tasks::threads::aside;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// After so many looks in a row at which no task had done anything, none ever will.
-const PATIENCE: u32 = 5;
+pub const PATIENCE: u32 = 5;
 
 /// CPU time of threads that do nothing, in nanoseconds: the kernel counts what it takes from them.
 const NOTHING_NS: u64 = 1_000_000;
 
+/// Runs `body` in another thread, and ends without it if nobody does anything for seconds: as often as
+/// this looks, `is_idle` returns that nothing has happened since its last call. The error is `lost` then.
+/// With what `body` gets, other threads report that they failed.
+///
+/// # Errors
+/// Those of `body` or reported by another thread, or `lost`.
+pub fn watched(
+    body: impl FnOnce(Sender<anyhow::Result<()>>) -> anyhow::Result<()> + Send + 'static,
+    mut is_idle: impl FnMut() -> bool,
+    lost: impl FnOnce() -> anyhow::Error,
+) -> anyhow::Result<()> {
+    let (reports, reported) = channel();
+    let others = reports.clone();
+    aside("the driver", reports, || body(others))?;
+    let mut idle = 0;
+    while idle < PATIENCE {
+        if let Ok(result) = reported.recv_timeout(LOOK) {
+            return result;
+        }
+        idle = if is_idle() { idle + 1 } else { 0 };
+    }
+    Err(lost())
+}
+
 impl Bench {
-    /// Runs the rounds of `body` in another thread, and ends without it if its tasks all sleep within
-    /// a round, for seconds. `what` they use is named then.
+    /// Whether all tasks have slept within a round since the last call, for [`watched`].
     ///
     /// The flag `in_round` is `Relaxed`: it comes alone, and is read once a second.
-    ///
-    /// # Errors
-    /// Those of `body`, or that nobody works on a round.
-    pub fn watched(
-        &self,
-        what: &str,
-        body: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
-    ) -> anyhow::Result<()> {
+    pub fn sleeps_in_round(&self) -> impl FnMut() -> bool {
         // Asked before the tasks run, whose switches would count.
         let counts_switches = counts_switches();
-        let (reports, reported) = channel();
-        aside("the driver", reports, body)?;
+        let bench = self.clone();
         let mut before = None;
-        let mut idle = 0;
-        while idle < PATIENCE {
-            if let Ok(result) = reported.recv_timeout(LOOK) {
-                return result;
-            }
-            let in_round = self.shared.in_round.load(Relaxed) && counts_switches;
+        move || {
+            let in_round = bench.shared.in_round.load(Relaxed) && counts_switches;
             let now = in_round.then(used_by_others);
-            idle = if is_idle(before, now) { idle + 1 } else { 0 };
-            before = now;
+            is_idle(mem::replace(&mut before, now), now)
         }
-        bail!(
-            "{what}: all tasks slept for {PATIENCE} s before the end of a round: a wake-up was lost"
-        )
     }
 }
 
