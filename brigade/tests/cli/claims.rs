@@ -58,6 +58,23 @@ impl Run {
         Some(self.figure(case)? / self.figure(over)?)
     }
 
+    /// For each process of a case, the sleeps and the time of an operation.
+    fn processes(&self, case: &str) -> Option<Vec<[f64; 2]>> {
+        let name = self.0["run"]["name"].as_str().expect("a name");
+        let records = root().join("results").join(name).join("records.jsonl");
+        let records = fs::read_to_string(records).expect("records");
+        let records = records.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let of_case = records.filter(|line: &Value| line["case"] == case);
+        let figures = of_case.map(|line| {
+            let number = |pointer| line["record"].pointer(pointer)?.as_f64();
+            let mean_ns = number("/measurements/0/mean_ns")?;
+            let operations = number("/measurements/0/operations")?;
+            Some([number("/switches/voluntary_per_operation")?, mean_ns / operations])
+        });
+        let figures: Vec<_> = figures.collect::<Option<_>>()?;
+        if figures.is_empty() { None } else { Some(figures) }
+    }
+
     /// Whether CPUs fall asleep at most hops to another CPU, in a virtual machine. Where the kernel
     /// counts no idle states: whether a hop is quicker if they are kept awake.
     fn has_sleeping_cpus(&self) -> Option<bool> {
@@ -437,6 +454,17 @@ fn readers() -> Vec<Claim> {
     ]
 }
 
+/// Pearson's coefficient of two figures of some processes.
+fn correlation(figures: &[[f64; 2]]) -> f64 {
+    let count = figures.len() as f64;
+    let means = [0, 1].map(|which| figures.iter().map(|pair| pair[which]).sum::<f64>() / count);
+    let product = |one: usize, other: usize| -> f64 {
+        let of = |pair: &[f64; 2]| (pair[one] - means[one]) * (pair[other] - means[other]);
+        figures.iter().map(of).sum()
+    };
+    product(0, 1) / (product(0, 0) * product(1, 1)).sqrt()
+}
+
 fn channels() -> Vec<Claim> {
     const STD: &str = "channel-load --capacity 64";
     const CROSSBEAM: &str = "channel-load --channel crossbeam --capacity 64";
@@ -472,6 +500,10 @@ fn channels() -> Vec<Claim> {
         let one = "channel-load --channel queue --capacity 1";
         Some(run.ratio(one, BY_HAND)? > 3.0 && run.number(one, "/switches")? > 0.5)
     };
+    let by_luck = |run: &Run| {
+        let processes = run.processes("channel-load --channel kanal --capacity 64")?;
+        Some(correlation(&processes) > 0.9)
+    };
     let spins = move |run: &Run| {
         let case = "channel-load --channel crossbeam --producers 64 --capacity 64";
         let half_ns = run.number(case, "/percentiles/p50")?;
@@ -485,6 +517,7 @@ fn channels() -> Vec<Claim> {
             "On one CPU crossbeam's is cheaper than std's on every recorded machine",
             wakes,
         ),
+        claim(OBSERVATIONS, "the number of these sleeps decides how long a message takes", by_luck),
         claim(OBSERVATIONS, "up to two sleeps for as many messages as there is room for", in_turn),
         claim(OBSERVATIONS, "Room for 512 outlasts a wake-up", outlasts),
         claim(OBSERVATIONS, "On an Intel Xeon 6/207 room for 64 does", suffices),
