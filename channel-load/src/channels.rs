@@ -1,6 +1,7 @@
 //! The channels: how each is opened, and the calls that send and receive.
 
 use std::hint::black_box;
+use std::iter::{once, repeat_n};
 use std::sync::mpsc;
 
 use futures::channel::mpsc as futures_mpsc;
@@ -77,13 +78,13 @@ impl<E> Tried for Result<bool, E> {
 }
 
 /// The receiver of a channel that can have only one.
-fn single<R>(receiver: R, _: usize) -> Vec<R> {
-    vec![receiver]
+fn single<R>(receiver: R, _: usize) -> impl Iterator<Item = R> {
+    once(receiver)
 }
 
 /// So many receivers of a channel.
-fn shared<R: Clone>(receiver: R, consumers: usize) -> Vec<R> {
-    vec![receiver; consumers]
+fn shared<R: Clone>(receiver: R, consumers: usize) -> impl Iterator<Item = R> {
+    repeat_n(receiver, consumers)
 }
 
 /// Opens a channel.
@@ -107,7 +108,7 @@ fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
         ($channel:expr, $receivers:ident, $try_send:ident, $send:ident $(.$await:tt)?, $($receive:tt)*) => {{
             let (sender, receiver) = $channel;
             let mut ends = Ends { outlets: Vec::new(), inlets: Vec::new() };
-            for end in vec![sender; flags.producers as usize] {
+            for end in repeat_n(sender, flags.producers as usize) {
                 ends.outlets.push(Box::new(Sender::<_, W> {
                     end,
                     try_send: |end, message| end.$try_send(message).was_sent(),
