@@ -34,8 +34,8 @@
 //! partners are on different CPUs. Tasks of a runtime are boxed futures. With `--rate` each message
 //! allocates the future that sends it. The last messages of a round, while producers stop, are in
 //! CPU time and in no iteration. flume 0.12 sometimes wakes none of several tasks that receive
-//! although a message is in the channel: then the run fails. kanal's lock sleeps for 1 ms when it has
-//! been locked for a moment: between threads, how often that happens decides about a run's mean.
+//! although a message is in the channel: then the run fails. kanal's lock sleeps for 1 ms when it
+//! stays taken: between two threads, the number of these sleeps decides how long a message takes.
 
 mod channels;
 mod faults;
