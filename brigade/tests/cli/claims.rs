@@ -61,11 +61,8 @@ impl Run {
     /// For each process of a case, the sleeps and the time of an operation.
     fn processes(&self, case: &str) -> Option<Vec<[f64; 2]>> {
         let name = self.0["run"]["name"].as_str().expect("a name");
-        let records = root().join("results").join(name).join("records.jsonl");
-        let records = fs::read_to_string(records).expect("records");
-        let records = records.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-        let of_case = records.filter(|line: &Value| line["case"] == case);
-        let figures = of_case.map(|line| {
+        let records = bench::records_in(&root().join("results").join(name)).into_iter();
+        let figures = records.filter(|line| line["case"] == case).map(|line| {
             let number = |pointer| line["record"].pointer(pointer)?.as_f64();
             let mean_ns = number("/measurements/0/mean_ns")?;
             let operations = number("/measurements/0/operations")?;
@@ -454,7 +451,7 @@ fn readers() -> Vec<Claim> {
     ]
 }
 
-/// Pearson's coefficient of two figures of some processes.
+/// Pearson's correlation coefficient of two figures of some processes.
 fn correlation(figures: &[[f64; 2]]) -> f64 {
     let count = figures.len() as f64;
     let means = [0, 1].map(|which| figures.iter().map(|pair| pair[which]).sum::<f64>() / count);
