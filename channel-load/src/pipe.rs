@@ -25,10 +25,18 @@ pub fn pipe() -> io::Result<(Arc<PipeSender>, Arc<PipeReceiver>)> {
 }
 
 impl PipeSender {
+    /// Sends a message, and waits for room.
+    ///
+    /// # Errors
+    /// The kernel's, such as that nobody can read any more.
     pub fn send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
         (&self.0).write_all(message.bytes())
     }
 
+    /// Sends a message if there is room for it.
+    ///
+    /// # Errors
+    /// If there is none; those of [`Self::send`].
     pub fn try_send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
         ioctl_fionbio(&self.0, true)?;
         let sent = self.send(message);
@@ -38,6 +46,7 @@ impl PipeSender {
 }
 
 impl PipeReceiver {
+    /// Waits for a message; `None` if nobody can write any more.
     pub fn receive<const W: usize>(&self) -> Option<Message<W>> {
         let mut message = Message::new(None, 0);
         (&self.0).read_exact(message.bytes_mut()).ok()?;

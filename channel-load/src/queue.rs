@@ -64,6 +64,10 @@ pub fn queue<M>(capacity: Option<usize>) -> (QueueEnd<M>, QueueEnd<M>) {
 }
 
 impl<M> QueueEnd<M> {
+    /// Sends a message, and waits for room.
+    ///
+    /// # Errors
+    /// The message, if the queue is closed.
     pub fn send(&self, message: M) -> Result<(), M> {
         let queue = &*self.queue;
         let must_wait = |state: &mut QueueState<M>| queue.is_full(state) && !state.is_closed;
@@ -71,6 +75,10 @@ impl<M> QueueEnd<M> {
         self.push(waited.unwrap_or_else(PoisonError::into_inner), message)
     }
 
+    /// Sends a message if there is room for it.
+    ///
+    /// # Errors
+    /// The message, if there is none or the queue is closed.
     pub fn try_send(&self, message: M) -> Result<(), M> {
         let state = self.queue.lock();
         if self.queue.is_full(&state) { Err(message) } else { self.push(state, message) }
@@ -86,6 +94,7 @@ impl<M> QueueEnd<M> {
         Ok(())
     }
 
+    /// Waits for a message; `None` if the queue is closed and empty.
     pub fn receive(&self) -> Option<M> {
         let queue = &*self.queue;
         let must_wait = |state: &mut QueueState<M>| state.messages.is_empty() && !state.is_closed;

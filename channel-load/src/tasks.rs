@@ -251,7 +251,7 @@ pub type Transfer<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> + Send + 'a
 
 /// What a producer does with its end.
 pub trait Sends: Send {
-    /// Sends messages until there is no room, and returns how many.
+    /// Sends messages of the first producer until there is no room, and returns how many.
     fn fill(&mut self) -> u64;
 
     /// Sends messages, and returns the number of the last one.
