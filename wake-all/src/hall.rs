@@ -186,8 +186,9 @@ impl Hall {
         Ok([first_ns, last_ns])
     }
 
-    /// What is left to do after the event of this number; `None` before the first one, while tasks are
-    /// still being created, and if nothing is. The thread that watches calls it after each wait.
+    /// The number of the latest event, and of the tasks that do not wait again since; `None` if all do,
+    /// and before the first event, while tasks are still being created. The thread that watches calls it
+    /// after each of its waits.
     pub fn look(&self) -> Option<(u64, usize)> {
         self.looks.fetch_add(1, Relaxed);
         let missing = self.missing.0.load(Relaxed);
@@ -195,7 +196,7 @@ impl Hall {
         (events > 0 && missing > 0).then_some((events, missing))
     }
 
-    /// The error if nobody does anything any more.
+    /// The error of a run in which nobody does anything any more.
     pub fn left_out(&self) -> anyhow::Error {
         let missing = self.missing.0.load(Relaxed);
         let events = self.events();

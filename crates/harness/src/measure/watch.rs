@@ -12,18 +12,18 @@ use crate::tasks::threads::aside;
 /// How often a run is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// After so many looks in a row at which no task had done anything, none ever will.
+/// After so many looks in a row, that is seconds, at which no task had done anything, none ever will.
 pub const PATIENCE: u32 = 5;
 
 /// CPU time of threads that do nothing, in nanoseconds: the kernel counts what it takes from them.
 const NOTHING_NS: u64 = 1_000_000;
 
-/// Runs `body` in another thread, and ends without it if nobody does anything for seconds: as often as
-/// this looks, `is_idle` returns that nothing has happened since its last call. The error is `lost` then.
-/// With what `body` gets, other threads report that they failed.
+/// Runs `body` in another thread, and ends without it once nobody has done anything for [`PATIENCE`]
+/// seconds. `is_idle` is called once a second, and returns whether nothing has happened since its last
+/// call. `body` gets a sender, with which other threads report that they failed.
 ///
 /// # Errors
-/// Those of `body` or reported by another thread, or `lost`.
+/// That of `body`, the first one that another thread reports, or `lost` if nobody does anything.
 pub fn watched(
     body: impl FnOnce(Sender<anyhow::Result<()>>) -> anyhow::Result<()> + Send + 'static,
     mut is_idle: impl FnMut() -> bool,
@@ -43,7 +43,8 @@ pub fn watched(
 }
 
 impl Bench {
-    /// Whether all tasks have slept within a round since the last call, for [`watched`].
+    /// Returns, for [`watched`], what reports whether all tasks have slept since its last call, within a
+    /// round.
     ///
     /// The flag `in_round` is `Relaxed`: it comes alone, and is read once a second.
     pub fn sleeps_in_round(&self) -> impl FnMut() -> bool {
