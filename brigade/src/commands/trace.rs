@@ -26,14 +26,16 @@ use crate::store::results::{Invocation, Skipped};
 
 /// The number of processes with tracing, and of those without.
 const PAIRS: usize = 3;
+/// How many times a trace is taken until it has every switch.
+const TRIES: usize = 5;
 /// How long each process measures before it traces.
 const SECONDS: [&str; 2] = ["--max-time", "0.05"];
 
 /// Runs `brigade trace`.
 ///
 /// # Errors
-/// When the flags or the manifest are wrong, the kernel refuses, the program fails, records were
-/// lost, or something cannot be written.
+/// When the flags or the manifest are wrong, the kernel refuses, the program fails, no trace has every
+/// switch, or something cannot be written.
 pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit> {
     manifest.admit(slice::from_ref(&flags.case));
     let case = manifest.chosen(slice::from_ref(&flags.case))?[0];
@@ -56,7 +58,7 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     for _ in 0..PAIRS {
         let binary = &binaries[&case.program];
         let signals = &mut session.signals;
-        traces.push(Blame::new(traced(case, binary, signals)?)?);
+        traces.push(traced(case, binary, signals)?);
         let bare = run(&Job::once(case, binary, &seconds), signals)?;
         // A lock is taken more often than it changes hands.
         if let Some(laps) = bare.record.as_ref().and_then(Record::principal)
@@ -78,11 +80,24 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// The trace of a process of `case`.
+/// The hops of a process of `case`. A trace that lacks something is taken again, from another process.
 ///
 /// # Errors
-/// [`Refusal`] if tracing is denied; if the process fails or records are lost.
-fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Trace> {
+/// [`Refusal`] if tracing is denied; if a process fails, or each trace lacks something.
+fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Blame> {
+    let mut lacks = None;
+    for _ in 0..TRIES {
+        match Blame::new(recorded(case, binary, signals)?) {
+            Ok(blame) => return Ok(blame),
+            Err(error) => lacks = Some(error),
+        }
+    }
+    let last = lacks.context("no trace was taken")?;
+    Err(last.context(format!("{}: none of {TRIES} traces is whole; the last", case.name)))
+}
+
+/// What one process of `case` traced.
+fn recorded(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Trace> {
     let folder = tempfile::tempdir().context("making a folder for the trace")?;
     let file = folder.path().join("trace.json");
     let path = file.display().to_string();

@@ -136,8 +136,14 @@ impl Blame {
     /// Splits every hop of `trace`.
     ///
     /// # Errors
-    /// If the trace contradicts itself, or lacks a switch that the kernel counted.
+    /// If the trace contradicts itself, or lacks a record or a switch that the kernel counted.
     pub fn new(trace: Trace) -> anyhow::Result<Self> {
+        ensure!(
+            trace.lost_records == 0,
+            "{} records were lost: other programs switch too often, or a lap has too many hops \
+             (fewer --tasks)",
+            trace.lost_records
+        );
         let mut laps = Vec::new();
         let mut turns = BTreeMap::<u32, Vec<Turn>>::new();
         let mut tasks = BTreeMap::<u32, BTreeSet<_>>::new();
@@ -275,7 +281,7 @@ impl<'a> Span<'a> {
         let counted = batch.counted;
         ensure!(
             recorded == counted,
-            "{recorded} switches were recorded, but the kernel counted {counted}: trace it again"
+            "{recorded} switches were recorded, but the kernel counted {counted}"
         );
         let [mut of_thread, mut on_cpu] = [const { BTreeMap::<u32, Vec<Turn>>::new() }; 2];
         for turn in turns(batch) {

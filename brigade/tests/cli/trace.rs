@@ -3,12 +3,17 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::slice;
 
 use harness::trace::{Batch, Direction, SCHEMA_VERSION, Stop, Switch, Trace};
+use nix::unistd::{SysconfVar, geteuid, sysconf};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::bench::{Bench, Ended, RECORD, json_in};
 
+/// The manifest of the project.
+const SUITE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
 /// Cases whose tasks are threads, async tasks, and threads that share a lock.
 const CASES: [&str; 3] =
     ["thread-brigade --placement same-cpu", "async-brigade", "lock-hand-over --inside 2000"];
@@ -54,19 +59,45 @@ fn trace() -> Trace {
     Trace {
         schema_version: SCHEMA_VERSION.to_owned(),
         whole_machine: true,
+        lost_records: 0,
         batches: vec![batch],
         names: [(99, "hog".to_owned())].into(),
     }
 }
 
+/// A trace of which records were lost.
+fn lossy() -> Trace {
+    Trace { lost_records: 1, ..trace() }
+}
+
+/// A trace without the switches that the kernel counted.
+fn without_switches() -> Trace {
+    let mut lacks = trace();
+    lacks.batches[0].switches.clear();
+    lacks
+}
+
 /// A bench whose program writes this trace.
 fn tracing(trace: &Trace) -> Bench {
-    let script = format!(
-        "while [ $# -gt 0 ]; do [ \"$1\" = --trace ] && cat > \"$2\" <<'END'\n{}\nEND\nshift\ndone\n\
-         echo '{RECORD}'",
-        serde_json::to_string(trace).unwrap()
-    );
-    Bench::new(&["a"], &script)
+    tracing_in_turn(slice::from_ref(trace))
+}
+
+/// A bench whose program writes the first of these traces, the next time the second, and so on; when none
+/// is left, the last one again.
+fn tracing_in_turn(traces: &[Trace]) -> Bench {
+    let script = r#"
+        while [ $# -gt 0 ]; do [ "$1" = --trace ] && file=$2; shift; done
+        if [ "$file" ]; then
+            set -- "${0%/*}"/*.trace
+            cat "$1" > "$file"
+            [ $# = 1 ] || rm "$1"
+        fi"#;
+    let bench = Bench::new(&["a"], &format!("{script}\necho '{RECORD}'"));
+    for (turn, trace) in traces.iter().enumerate() {
+        let text = serde_json::to_string(trace).unwrap();
+        fs::write(bench.path(&format!("{turn}.trace")), text).unwrap();
+    }
+    bench
 }
 
 /// What is written to `file` by this flag.
@@ -161,40 +192,64 @@ fn a_refusal_is_a_limit_and_a_trace_that_lacks_a_switch_or_all_laps_fails() {
     let bench = Bench::new(&["a"], "echo 'fake: --trace: denied; allow it' >&2; exit 3");
     let ended = bench.ends(&["trace", "a"]);
     assert!(ended.code == Some(3) && ended.stderr.contains("allow it"), "{ended:?}");
-    let mut lost = trace();
-    lost.batches[0].switches.clear();
-    for broken in [Trace { batches: Vec::new(), ..trace() }, lost] {
+    for broken in [Trace { batches: Vec::new(), ..trace() }, lossy(), without_switches()] {
         let ended = tracing(&broken).ends(&["trace", "a"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
     }
 }
 
-/// Runs a trace as this user and, if that is root, as another one, with these arguments, until
-/// `is_fine` with what it printed in its folder.
-fn as_both_users(arguments: &[&str], is_fine: impl Fn(&Ended, &Path) -> bool) {
-    for under in [&[][..], &AS_NOBODY] {
-        if !under.is_empty() && !nix::unistd::geteuid().is_root() {
-            contract::skip("brigade trace as another user", "needs root");
-            continue;
-        }
-        let home = tempfile::tempdir().unwrap();
-        fs::set_permissions(home.path(), Permissions::from_mode(0o777)).unwrap();
-        let brigade = home.path().join("brigade");
-        contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &brigade);
-        let words = [under, &[brigade.to_str().unwrap(), "trace"], arguments].concat();
-        let is_right = |_| {
-            let mut command = contract::command(words[0]);
-            command.args(&words[1..]).current_dir(&home);
-            command.env("XDG_CACHE_HOME", home.path().join("cache"));
-            command.env("BRIGADE_LOCK", home.path().join("lock"));
-            let ended = Ended::from(command);
-            if ended.code == Some(3) {
-                contract::skip(&format!("brigade trace {arguments:?}"), ended.stderr.trim());
-            }
-            ended.code == Some(3) || is_fine(&ended, home.path())
-        };
-        assert!((0..10).any(is_right), "{words:?}");
+#[test]
+fn a_trace_that_lacks_something_is_taken_again() {
+    let whole = tracing(&trace()).ends(&["trace", "a"]);
+    let bench = tracing_in_turn(&[lossy(), without_switches(), trace()]);
+    let ended = bench.ends(&["trace", "a"]);
+    assert_eq!((ended.code, ended.stdout), (Some(0), whole.stdout), "{}", ended.stderr);
+    assert!(!bench.path("1.trace").exists(), "both were read");
+}
+
+/// A lap with more switches than a ring buffer of an ordinary user has room for.
+#[test]
+fn records_that_the_kernel_loses_are_counted() {
+    let setting = fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or_default();
+    let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).unwrap().unwrap();
+    let all_kib = setting.trim().parse::<i64>().map(|kib| kib * cpus);
+    if !all_kib.is_ok_and(|kib| (0..4096).contains(&kib)) {
+        return contract::skip("lost records of a trace", "a user may lock 4 MiB for them here");
     }
+    let mut user = vec!["prlimit", "--memlock=0"];
+    if geteuid().is_root() {
+        user.extend(AS_NOBODY);
+    }
+    let words = "thread-brigade --placement same-cpu --tasks 8000 --max-time 0.05 --trace trace";
+    if let Some((ended, home)) = ended_as(&user, &words.split(' ').collect::<Vec<_>>()) {
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let trace = json_in(home.path().join("trace"));
+        assert!(trace["lost_records"].as_u64() > Some(0));
+    }
+}
+
+/// How `brigade` with these arguments ended as the user that these words turn into, and the folder it
+/// ran in; `None` if that is impossible here.
+fn ended_as(user: &[&str], arguments: &[&str]) -> Option<(Ended, TempDir)> {
+    if user.contains(&AS_NOBODY[0]) && !geteuid().is_root() {
+        contract::skip("a trace as another user", "needs root");
+        return None;
+    }
+    let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), Permissions::from_mode(0o777)).unwrap();
+    let brigade = home.path().join("brigade");
+    contract::executable::copy(Path::new(env!("CARGO_BIN_EXE_brigade")), &brigade);
+    let words = [user, &[brigade.to_str().unwrap()], arguments].concat();
+    let mut command = contract::command(words[0]);
+    command.args(&words[1..]).current_dir(&home);
+    command.env("XDG_CACHE_HOME", home.path().join("cache"));
+    command.env("BRIGADE_LOCK", home.path().join("lock"));
+    let ended = Ended::from(command);
+    if ended.code == Some(3) {
+        contract::skip(&format!("brigade {arguments:?}"), ended.stderr.trim());
+        return None;
+    }
+    Some((ended, home))
 }
 
 #[test]
@@ -231,21 +286,18 @@ fn of_tasks_in_one_thread_there_is_no_switch_to_see() {
     ");
 }
 
-/// In a trace of this machine the parts of every lap add up to it, for root and for an ordinary
-/// user. A machine that stops the program for long loses records, which is refused.
+/// In a trace of this machine the parts of every lap add up to it, for root and for an ordinary user.
 #[test]
 fn parts_add_up_to_each_lap() {
-    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suite.toml").canonicalize().unwrap();
     for case in CASES {
-        let arguments = [case, "--manifest", suite.to_str().unwrap(), "--events", "events"];
-        as_both_users(&arguments, |ended, home| {
-            if ended.stderr.contains("records were lost") {
-                return false;
+        for user in [&[][..], &AS_NOBODY] {
+            if let Some((ended, home)) =
+                ended_as(user, &["trace", case, "--events", "events", "--manifest", SUITE])
+            {
+                assert_eq!(ended.code, Some(0), "{case}: {ended:?}");
+                check(case, &json_in(home.path().join("events")));
             }
-            assert_eq!(ended.code, Some(0), "{case}: {ended:?}");
-            check(case, &json_in(home.join("events")));
-            true
-        });
+        }
     }
 }
 
@@ -254,8 +306,7 @@ fn parts_add_up_to_each_lap() {
 fn what_has_no_hops_to_trace_is_a_usage_error() {
     for case in ["wake-latency", "thread-brigade --kind process", "python-brigade"] {
         let bench = Bench::new(&["a"], "");
-        let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../suite.toml");
-        let ended = bench.ends(&["trace", case, "--manifest", suite]);
+        let ended = bench.ends(&["trace", case, "--manifest", SUITE]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{case}: {ended:?}");
     }
 }

@@ -20,7 +20,7 @@ use perf_event_open::count::Counter;
 use perf_event_open::event::sw::Software;
 use perf_event_open::sample::Sampler;
 use perf_event_open::sample::record::Record;
-use perf_event_open::sample::record::ctx::Switch as Kind;
+use perf_event_open::sample::record::ctx::{CtxSwitch, Switch as Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Refusal;
@@ -31,7 +31,7 @@ use crate::measure::clock;
 use crate::measure::counters::Counters;
 
 /// The version of what `--trace` writes.
-pub const SCHEMA_VERSION: &str = "2.0";
+pub const SCHEMA_VERSION: &str = "2.1";
 
 /// Hops between two readings of the ring buffers, about: their records must fit.
 const HOPS_PER_BATCH: u64 = 1000;
@@ -52,6 +52,8 @@ pub struct Trace {
     /// Whether switches of other processes and of idle CPUs are among the records, which
     /// takes `CAP_PERFMON`.
     pub whole_machine: bool,
+    /// How many records the kernel lost, because a ring buffer was full.
+    pub lost_records: u64,
     /// Batches of laps, in order.
     pub batches: Vec<Batch>,
     /// Names of other processes' threads.
@@ -315,14 +317,16 @@ impl Recorder {
         let (ended_ns, after) = counted();
         batch.ended_ns = ended_ns;
         batch.counted = after.used_since(before).switches();
-        let drained = self.rings.iter().try_for_each(|(counter, sampler)| {
-            counter.disable()?;
+        for (counter, sampler) in &self.rings {
+            self.failure = self.failure.take().or(counter.disable().err());
             for (_, record) in sampler.iter().into_iter().flatten() {
-                batch.switches.extend(switches(record)?);
+                match record {
+                    Record::CtxSwitch(record) => batch.switches.extend(switches(&record)),
+                    Record::LostRecords(lost) => self.trace.lost_records += lost.lost_records,
+                    _ => {}
+                }
             }
-            Ok(())
-        });
-        self.failure = self.failure.take().or(drained.err());
+        }
         batch.switches.retain(|switch| (batch.begun_ns..=ended_ns).contains(&switch.at_ns));
         batch.switches.sort_by_key(|switch| switch.at_ns);
         self.trace.batches.push(batch);
@@ -331,7 +335,7 @@ impl Recorder {
     /// Writes what was traced to `path`.
     ///
     /// # Errors
-    /// Records were lost, or the file cannot be written.
+    /// The kernel refused to begin or to end the recording, or the file cannot be written.
     pub(crate) fn write(&mut self, path: &Path) -> anyhow::Result<()> {
         if let Some(error) = self.failure.take() {
             return Err(error).context("--trace: recording switches");
@@ -402,35 +406,28 @@ fn offset_ns() -> i64 {
 }
 
 /// The switches in a record; those of this process are marked.
-///
-/// # Errors
-/// Records were lost.
-fn switches(record: Record) -> io::Result<Vec<Switch>> {
-    let record = match record {
-        Record::CtxSwitch(record) => record,
-        Record::LostRecords(_) => {
-            return Err(io::Error::other("records were lost; use fewer --tasks"));
-        }
-        _ => return Ok(Vec::new()),
-    };
-    let (way, other) = match record.info {
+fn switches(record: &CtxSwitch) -> Vec<Switch> {
+    let (way, other) = match &record.info {
         Kind::InFrom(other) => (Direction::In, other),
         Kind::OutTo { task, preempt: true } => (Direction::Preempted, task),
         Kind::OutTo { task, .. } => (Direction::Out, task),
     };
     let own_ns = |ns: u64| ns.wrapping_add_signed(offset_ns());
-    let id = record.record_id.and_then(|id| Some((own_ns(id.time?), id.cpu?, id.task?)));
-    let Some((at_ns, cpu, task)) = id else { return Ok(Vec::new()) };
+    let id = record
+        .record_id
+        .as_ref()
+        .and_then(|id| Some((own_ns(id.time?), id.cpu?, id.task.as_ref()?)));
+    let Some((at_ns, cpu, task)) = id else { return Vec::new() };
     let switch = Switch { at_ns, cpu, tid: task.tid, own: task.pid == std::process::id(), way };
     // The idle task's own records appear for the first CPU only. The records of the threads before
     // and after it name it on every CPU.
     let idle = |way| Switch { tid: 0, own: false, way, ..switch };
-    Ok(match (task.tid, other.map(|other| other.tid), way) {
+    match (task.tid, other.as_ref().map(|other| other.tid), way) {
         (0, ..) => Vec::new(),
         (_, Some(0), Direction::In) => vec![idle(Direction::Out), switch],
         (_, Some(0), _) => vec![switch, idle(Direction::In)],
         _ => vec![switch],
-    })
+    }
 }
 
 #[cfg(test)]
