@@ -7,6 +7,9 @@ use rustix::io::ioctl_fionbio;
 
 use crate::message::Message;
 
+// Sending and receiving are inlined: a return soon after a system call is slow (`perf annotate`), so that
+// two functions less between the loops and the kernel save 3 % of a message.
+
 /// The end of a pipe that is written. The kernel keeps a message of at most a page together.
 #[derive(Debug)]
 pub struct PipeSender(PipeWriter);
@@ -29,6 +32,7 @@ impl PipeSender {
     ///
     /// # Errors
     /// The kernel's, such as that nobody can read any more.
+    #[inline]
     pub fn send<const W: usize>(&self, message: Message<W>) -> io::Result<()> {
         (&self.0).write_all(message.bytes())
     }
@@ -47,6 +51,7 @@ impl PipeSender {
 
 impl PipeReceiver {
     /// Waits for a message; `None` if nobody can write any more.
+    #[inline]
     pub fn receive<const W: usize>(&self) -> Option<Message<W>> {
         let mut message = Message::new(None, 0);
         (&self.0).read_exact(message.bytes_mut()).ok()?;
