@@ -85,15 +85,13 @@ pub fn trace(flags: &TraceFlags, mut manifest: Manifest) -> anyhow::Result<Exit>
 /// # Errors
 /// [`Refusal`] if tracing is denied; if a process fails, or each trace lacks something.
 fn traced(case: &Case, binary: &Executable, signals: &mut Signals) -> anyhow::Result<Blame> {
-    let mut lacks = None;
-    for _ in 0..TRIES {
-        match Blame::new(recorded(case, binary, signals)?) {
-            Ok(blame) => return Ok(blame),
-            Err(error) => lacks = Some(error),
+    let mut taken = Blame::new(recorded(case, binary, signals)?);
+    for _ in 1..TRIES {
+        if taken.is_err() {
+            taken = Blame::new(recorded(case, binary, signals)?);
         }
     }
-    let last = lacks.context("no trace was taken")?;
-    Err(last.context(format!("{}: none of {TRIES} traces is whole; the last", case.name)))
+    taken.with_context(|| format!("{}: none of {TRIES} traces is whole; the last", case.name))
 }
 
 /// What one process of `case` traced.
