@@ -46,11 +46,14 @@ const BETWEEN_LINES: Duration = Duration::from_secs(30);
 /// Drawing takes at most one part in so many of the time: the longer a run, the longer a draw takes.
 const TIMES_BETWEEN: u32 = 50;
 
+/// A person waits no longer for a drawing, even if others take the CPU while one is made.
+const LONGEST_BETWEEN: Duration = Duration::from_secs(10);
+
 impl Live {
     /// Draws `text` over what was drawn before, cut to the terminal, unless it drew a moment ago.
     pub fn draw(&mut self, text: impl FnOnce() -> String) {
         let Some(most) = lines_of_terminal() else { return };
-        if self.drawn.is_some_and(|(ended, took)| ended.elapsed() < TIMES_BETWEEN * took) {
+        if self.drawn.is_some_and(|(ended, took)| ended.elapsed() < pause_after(took)) {
             return;
         }
         let began = Instant::now();
@@ -92,6 +95,11 @@ impl Drop for Live {
             show(&format!("{}\x1b[J", self.cursor_to_first_line()));
         }
     }
+}
+
+/// The time until the next drawing after one that took so long.
+fn pause_after(took: Duration) -> Duration {
+    LONGEST_BETWEEN.min(TIMES_BETWEEN * took)
 }
 
 /// Whether a line is due: the first one [`BETWEEN_LINES`] after the first question.
@@ -225,6 +233,12 @@ mod tests {
         let lines =
             (0..100).filter(|second| is_due(&mut written, begun + Duration::from_secs(*second)));
         assert_eq!(lines.collect::<Vec<_>>(), [30, 60, 90]);
+    }
+
+    #[test]
+    fn a_screen_is_drawn_rarely_but_every_10_seconds() {
+        let pauses = [0, 10, 200, 2000].map(|ms| pause_after(Duration::from_millis(ms)));
+        assert_eq!(pauses.map(|pause| pause.as_millis()), [0, 500, 10_000, 10_000]);
     }
 
     #[test]
