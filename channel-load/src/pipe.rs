@@ -8,7 +8,7 @@ use rustix::io::ioctl_fionbio;
 use crate::message::Message;
 
 // Sending and receiving are inlined: a return soon after a system call is slow (`perf annotate`), so that
-// two functions less between the loops and the kernel save 3 % of a message.
+// two fewer functions between the loops and the kernel save 3 % of a message.
 
 /// The end of a pipe that is written. The kernel keeps a message of at most a page together.
 #[derive(Debug)]
