@@ -239,6 +239,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         tasks: flags.producers + flags.consumers,
         load: Some(WorkFlag { work: flags.work }.into()),
         heap_bytes: flags.heap_bytes(),
+        sized_by: flags.capacity.and(flags.room()).map(|room| ("--capacity", room as u64)),
         // The one that drives the rounds, while the first one watches them.
         threads: spec.threads + 1,
         ..spec

@@ -249,7 +249,8 @@ fn what_does_not_fit_is_refused() {
         return;
     }
     let large = PROGRAM.with(&["--capacity=65536", "--message=1024"]);
-    large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run().failed(3, &["RLIMIT_DATA"]);
+    let refused = large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
+    refused.failed(3, &["RLIMIT_DATA", "--capacity"]);
     // In an open loop, only consumers keep the times of messages.
     let open = PROGRAM.with(&["--producers=100", "--rate=10000", "--iters=100"]);
     let fits = open.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();

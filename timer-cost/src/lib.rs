@@ -41,7 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use std::{io, thread};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use clap::value_parser;
 use fastrand::Rng;
 use harness::failure::UsageError;
@@ -169,7 +169,8 @@ fn declare(flags: &Flags, _: &Launch<'_>) -> anyhow::Result<Spec> {
     );
     // Each task and the driver have as much.
     let heap_bytes = (flags.slots() as u64 * BYTES).div_ceil(u64::from(workers) + 1);
-    let spec = Spec { tasks: workers, heap_bytes, ..SPEC };
+    let sized_by = Some(("--pending", flags.pending.into()));
+    let spec = Spec { tasks: workers, heap_bytes, sized_by, ..SPEC };
     let thread = |needs| Spec { kind: Some(TaskKind::Thread), needs, ..spec.clone() };
     Ok(match timer {
         Kind::Tokio | Kind::TokioTimeout => Spec {
@@ -192,20 +193,23 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         Kind::AsyncIo => async_io::block_on(async {
             alone(flags, bench, Futures::<async_io::Timer>::new(slots).await)
         }),
-        Kind::Timerfd => alone(flags, bench, of_kernel::<TimerFd>(slots, limits::Kind::Timerfd)?),
-        Kind::Posix => alone(flags, bench, of_kernel::<Timer>(slots, limits::Kind::PosixTimer)?),
+        Kind::Timerfd => alone(flags, bench, of_kernel::<TimerFd>(flags, limits::Kind::Timerfd)?),
+        Kind::Posix => alone(flags, bench, of_kernel::<Timer>(flags, limits::Kind::PosixTimer)?),
         Kind::Heap => alone(flags, bench, Heap::new(slots)?),
     }
 }
 
 /// Creates timers of the kernel, if limits allow so many.
-fn of_kernel<K: OfKernel>(slots: usize, kind: limits::Kind) -> anyhow::Result<KernelTimers<K>> {
-    limits::require(&Need::new(kind, slots as u64))?;
+fn of_kernel<K: OfKernel>(flags: &Flags, kind: limits::Kind) -> anyhow::Result<KernelTimers<K>> {
+    let slots = flags.slots();
+    limits::require(&Need::new(kind, slots as u64))
+        .with_context(|| format!("with --pending {}", flags.pending))?;
     KernelTimers::new(slots)
 }
 
 fn alone(flags: &Flags, bench: &Bench, timers: impl Timers) -> anyhow::Result<()> {
-    Driver::new(flags, bench, timers)?.measure()?;
+    let mut driver = Driver::new(flags, bench, timers)?;
+    driver.measure()?;
     bench.observe()
 }
 

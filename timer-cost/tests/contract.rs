@@ -165,7 +165,7 @@ fn timers_that_do_not_fit_are_refused() {
         }
         let pending = if most > 500 { "--pending=1000000" } else { "--pending=0" };
         let run = PROGRAM.with(&["--timer", timer, pending]).limited(resource, most, most).run();
-        run.failed(3, &[named]);
+        run.failed(3, &[named, "--pending"]);
     }
 }
 

@@ -276,7 +276,11 @@ impl Session {
         }
         if spec.tasks > 0 {
             // Includes the driver's load and the observation of the tasks.
-            limits::require(&spec.need())?;
+            let admitted = limits::require(&spec.need());
+            match spec.sized_by {
+                Some((flag, value)) => admitted.with_context(|| format!("with {flag} {value}"))?,
+                None => admitted?,
+            }
         }
         // An ordinary user sees the processes that it starts from now on.
         let recorder =

@@ -48,6 +48,8 @@ pub struct Spec {
     pub stack_bytes: u64,
     /// What each task allocates in addition to its kind's needs and its load, in bytes.
     pub heap_bytes: u64,
+    /// The flag besides `--tasks` that decides how much is needed, and its value: a refusal names them.
+    pub sized_by: Option<(&'static str, u64)>,
 }
 
 /// What determines the number of tasks.
@@ -80,6 +82,7 @@ impl Spec {
             channels: 0,
             stack_bytes: STANDARD_STACK_BYTES,
             heap_bytes: 0,
+            sized_by: None,
         }
     }
 
