@@ -128,7 +128,7 @@ fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
                 ends.inlets.push(Box::new(Receiver {
                     end,
                     receive: |end, receipt| Box::pin(async move {
-                        let mut received = 0;
+                        let mut received = receipt.before;
                         // All of a message is used, the padding included.
                         while receipt.take::<W>(received + 1, black_box(end.$($receive)*.ok_or_else(closed)?)) {
                             received += 1;
@@ -242,7 +242,7 @@ mod tests {
         let bench = Bench::standalone(2, 1, 0, None).expect("affinity");
         let round = bench.rounds(None).next().expect("the measured one");
         let shared = Shared::new(&line.flags);
-        let mut receipt = Receipt::new(&shared, &round);
+        let mut receipt = Receipt::new(&shared, &round, 0);
         let end = block_on(inlets[0].receive(&mut receipt));
         assert_eq!(end.expect_err("no sender").kind(), ErrorKind::BrokenPipe, "{case}");
         let mut tally = Tally::default();

@@ -318,15 +318,15 @@ fn measure(flags: &Flags, bench: &Bench, fits: Option<u64>) -> anyhow::Result<()
 fn bodies(ends: Ends, crew: &Crew<Tally>, shared: &Arc<Shared>) -> Vec<Body> {
     let tasks = ends.outlets.len() + ends.inlets.len();
     let mut outlets = ends.outlets.into_iter().enumerate();
-    let mut inlets = ends.inlets.into_iter();
+    let mut inlets = ends.inlets.into_iter().enumerate();
     let mut bodies: Vec<Body> = Vec::with_capacity(tasks);
     while bodies.len() < tasks {
         if let Some((number, outlet)) = outlets.next() {
             let producer = Producer { number, outlet, shared: Arc::clone(shared) };
             bodies.push(Box::pin(producer.live(crew.member())));
         }
-        if let Some(inlet) = inlets.next() {
-            let consumer = Consumer { inlet, shared: Arc::clone(shared) };
+        if let Some((number, inlet)) = inlets.next() {
+            let consumer = Consumer::new(number, inlet, shared);
             bodies.push(Box::pin(consumer.live(crew.member())));
         }
     }

@@ -48,7 +48,7 @@ impl Shared {
             flags: flags.clone(),
             blocks: Blocks::new(BLOCK, "message"),
             sending: Apart::default(),
-            // Consumers return theirs in whole lots, so each may keep almost one.
+            // Consumers return theirs in whole lots, so each may keep almost one, also from one round to the next.
             credit: flags.has_credit().then(|| Semaphore::new((lots * CREDIT) as usize)),
         }
     }
@@ -86,17 +86,16 @@ impl Shared {
         }
     }
 
-    /// Counts what a consumer has received: called after each lot of either kind.
+    /// Counts what a consumer has received in all: called after each lot of either kind.
     #[inline(never)]
     fn end_lot(&self, round: &Round, received: u64) {
         if received.is_multiple_of(CREDIT) {
             self.return_credit(CREDIT);
         }
         let lot = self.flags.lot;
-        if round.rate.is_some() || !received.is_multiple_of(lot) {
-            return;
+        if round.rate.is_none() && received.is_multiple_of(lot) {
+            self.blocks.count(round, lot);
         }
-        self.blocks.count(round, lot);
     }
 }
 
@@ -224,16 +223,22 @@ impl Producer {
         let Self { number: producer, outlet, shared } = self;
         let Flags { producers, runtime, .. } = shared.flags;
         let mut tally = Tally { producer: Some(*producer), ..Tally::default() };
+        let mut credit = 0;
         for message in (*producer as u64..round.most()).step_by(producers as usize) {
             let due_ns = round.due_ns(message);
             let Some(ran) = round.wait_in(runtime.runtime, due_ns).await? else { break };
-            shared.take_credit(1).await?;
+            if credit == 0 {
+                shared.take_credit(CREDIT).await?;
+                credit = CREDIT;
+            }
+            credit -= 1;
             let sent = tally.messages;
             let batch = Batch { producer: Some(*producer), sent, until: sent + 1, round: None };
             tally.messages = outlet.send(batch).await?;
             tally.missed += u64::from(!ran.waited);
             tally.late_ns += ran.at_ns - due_ns;
         }
+        shared.return_credit(credit);
         Ok(tally)
     }
 
@@ -260,7 +265,7 @@ pub trait Sends: Send {
 
 /// What a consumer does with its end.
 pub trait Receives: Send {
-    /// Receives until an end mark, and returns the number of messages before it.
+    /// Receives until an end mark, and returns the number of messages before it in all rounds.
     fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Transfer<'a>;
 }
 
@@ -287,13 +292,20 @@ impl Batch<'_> {
 
 /// A task that receives.
 pub struct Consumer {
-    /// Where it receives.
-    pub inlet: Box<dyn Receives>,
-    /// What all tasks share.
-    pub shared: Arc<Shared>,
+    inlet: Box<dyn Receives>,
+    shared: Arc<Shared>,
+    /// Messages that it received in all rounds, and a head start.
+    received: u64,
 }
 
 impl Consumer {
+    /// The consumer with this number among consumers, and where it receives.
+    pub fn new(number: usize, inlet: Box<dyn Receives>, shared: &Arc<Shared>) -> Self {
+        let Flags { consumers, lot, .. } = shared.flags;
+        let received = Blocks::head_start(number, consumers as usize, lot);
+        Self { inlet, shared: Arc::clone(shared), received }
+    }
+
     /// The consumer's main function, until the run is over.
     ///
     /// # Errors
@@ -315,10 +327,10 @@ impl Consumer {
     /// Receives until the round's end mark.
     async fn receive(&mut self, round: &Round) -> io::Result<Tally> {
         let shared = &*self.shared;
-        let mut receipt = Receipt::new(shared, round);
-        let messages = self.inlet.receive(&mut receipt).await?;
-        shared.return_credit(messages % CREDIT);
-        Ok(Tally { messages, ..receipt.tally })
+        let before = self.received;
+        let mut receipt = Receipt::new(shared, round, before);
+        self.received = self.inlet.receive(&mut receipt).await?;
+        Ok(Tally { messages: self.received - before, ..receipt.tally })
     }
 }
 
@@ -328,6 +340,8 @@ pub struct Receipt<'a> {
     round: &'a Round,
     /// Units of work for each message.
     work: u64,
+    /// Messages that it received in the rounds before.
+    pub before: u64,
     /// A lot of one kind or the other ends where these bits of the number of messages are 0.
     lot_bits: u64,
     /// What it received.
@@ -335,8 +349,8 @@ pub struct Receipt<'a> {
 }
 
 impl<'a> Receipt<'a> {
-    /// Nothing so far.
-    pub fn new(shared: &'a Shared, round: &'a Round) -> Self {
+    /// Nothing so far, after so many messages in the rounds before.
+    pub fn new(shared: &'a Shared, round: &'a Round, before: u64) -> Self {
         let samples = || Box::new(Samples::new(Measured::single("message", "message")));
         let tally = Tally {
             seen: vec![Seen::default(); shared.flags.producers as usize],
@@ -346,14 +360,14 @@ impl<'a> Receipt<'a> {
         };
         let Flags { work, lot, .. } = shared.flags;
         // Both are powers of two.
-        Self { shared, round, work, lot_bits: lot.min(CREDIT) - 1, tally }
+        Self { shared, round, work, before, lot_bits: lot.min(CREDIT) - 1, tally }
     }
 
     /// Counts a message, and spends its work. Returns `false` of an end mark.
     #[inline]
     pub fn take<const W: usize>(&mut self, received: u64, message: Message<W>) -> bool {
         let Some((producer, number)) = message.content() else { return false };
-        let Self { shared, round, work, lot_bits, tally } = self;
+        let Self { shared, round, work, lot_bits, tally, .. } = self;
         let seen = &mut tally.seen[producer];
         if number <= seen.last {
             tally.is_mixed_up = true;

@@ -156,7 +156,7 @@ func (of *channelRound[M]) drive() error {
 		if number < consumers {
 			go func() {
 				defer running.Done()
-				of.received[number] = of.consume()
+				of.received[number] = of.consume(number)
 			}()
 		}
 	}
@@ -178,8 +178,10 @@ func (of *channelRound[M]) produce(producer int) (sent uint64) {
 	return sent
 }
 
-// consume receives messages until the channel is closed.
-func (of *channelRound[M]) consume() received {
+// consume receives messages until the channel is closed. Consumers begin within a lot, each elsewhere, so that
+// the common count does not lag behind.
+func (of *channelRound[M]) consume(consumer int) received {
+	ahead := uint64((2*consumer + 1) * lot / (2 * of.run.channel.consumers))
 	all := received{seen: make([]seen, of.run.channel.producers), ordered: true}
 	work := of.run.load.work.units
 	for message := range of.messages {
@@ -195,7 +197,7 @@ func (of *channelRound[M]) consume() received {
 			spend(work)
 		}
 		all.messages++
-		if all.messages%lot == 0 && of.counted.Add(lot)%messages == 0 {
+		if (ahead+all.messages)%lot == 0 && of.counted.Add(lot)%messages == 0 {
 			of.endLap()
 		}
 	}
@@ -212,6 +214,14 @@ func (of *channelRound[M]) endLap() {
 	of.record(lap)
 }
 
+// sumTo returns the sum of the numbers from 1 on, modulo 2^64.
+func sumTo(last uint64) uint64 {
+	if last%2 == 0 {
+		return last / 2 * (last + 1)
+	}
+	return (last + 1) / 2 * last
+}
+
 // verify checks that each message was received once, and those of a producer by each consumer in
 // order.
 func (of *channelRound[M]) verify() error {
@@ -222,7 +232,7 @@ func (of *channelRound[M]) verify() error {
 			sum += consumer.seen[producer].sum
 			ordered = ordered && consumer.ordered
 		}
-		if count != sent || sum != sent*(sent+1)/2 || !ordered {
+		if count != sent || sum != sumTo(sent) || !ordered {
 			return fmt.Errorf("the messages of producer %d were not received once and in order: %d sent, %d received",
 				producer, sent, count)
 		}

@@ -200,6 +200,15 @@ func TestEveryMessageOfEverySizeArrives(t *testing.T) {
 	}
 }
 
+// Also where the product of both factors exceeds 64 bits.
+func TestTheSumOfManyNumbersIsRight(t *testing.T) {
+	for last, sum := range map[uint64]uint64{0: 0, 1: 1, 4: 10, 5: 15, 1 << 32: 1<<63 + 1<<31, 1<<32 - 1: 1<<63 - 1<<31} {
+		if found := sumTo(last); found != sum {
+			t.Errorf("%d: %d, not %d", last, found, sum)
+		}
+	}
+}
+
 func TestAMessageThatIsLostDoubledOrOvertakenIsNamed(t *testing.T) {
 	for _, numbers := range [][]uint64{{1, 3}, {1, 2, 2}, {2, 1}, {1, 1}} {
 		round := &channelRound[[1]uint64]{messages: make(chan [1]uint64, len(numbers))}

@@ -89,7 +89,7 @@ final class Channel extends ClosedLoop {
         for (int i = 0; i < Math.max(producers, consumers); i++) {
             int number = i;
             if (number < producers) threads.add(start(() -> sent[number] = produce(number)));
-            if (number < consumers) threads.add(start(() -> received[number] = consume()));
+            if (number < consumers) threads.add(start(() -> received[number] = consume(number)));
         }
         Brigade.unless(working::await);
         verify();
@@ -149,11 +149,15 @@ final class Channel extends ClosedLoop {
         return number;
     }
 
-    /** Receives messages until the end mark, and returns the counts. */
-    private long[] consume() throws InterruptedException {
+    /**
+     * Receives messages until the end mark, and returns the counts. Consumers begin within a lot, each
+     * elsewhere, so that the common count does not lag behind.
+     */
+    private long[] consume(int consumer) throws InterruptedException {
         // Both ends are free: the collector may move it next to another consumer's.
         long[] seen = new long[APART * (producers + 2)];
-        long received = 0, computed = 0, zero = Work.zero();
+        long received = (2 * consumer + 1) * LOT / (2 * consumers);
+        long computed = 0, zero = Work.zero();
         for (long[] message = queue.take(); message != END; message = queue.take()) {
             long number = message[0] >>> PRODUCER_BITS;
             int at = place((int) message[0] & (1 << PRODUCER_BITS) - 1);
@@ -186,6 +190,11 @@ final class Channel extends ClosedLoop {
         }
     }
 
+    /** The sum of the numbers from 1 on, modulo 2^64. */
+    private static long sumTo(long last) {
+        return last % 2 == 0 ? last / 2 * (last + 1) : (last + 1) / 2 * last;
+    }
+
     /** Checks that each message was received once, and those of a producer by each consumer in order. */
     private void verify() {
         for (int producer = 0; producer < producers; producer++) {
@@ -197,7 +206,7 @@ final class Channel extends ClosedLoop {
                 disorder += seen[at + DISORDER];
             }
             long expected = sent[producer];
-            if (count != expected || sum != expected * (expected + 1) / 2 || disorder > 0) {
+            if (count != expected || sum != sumTo(expected) || disorder > 0) {
                 throw new IllegalStateException("the messages of producer " + producer
                         + " were not received once and in order: " + expected + " sent, " + count + " received");
             }

@@ -209,8 +209,10 @@ type Life = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 fn blocking<L: Blocking>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let shared = Arc::new(Shared::<L>::new());
     let crew = Crew::default();
-    let live = |number| -> Life { Box::pin(Task::new(number, flags, &shared).live(crew.member())) };
-    let lives = (0..bench.tasks()).map(live).collect();
+    let tasks = bench.tasks();
+    let live =
+        |number| -> Life { Box::pin(Task::new(number, tasks, flags, &shared).live(crew.member())) };
+    let lives = (0..tasks).map(live).collect();
     measure(flags, bench, shared, crew, lives)
 }
 
@@ -218,8 +220,9 @@ fn blocking<L: Blocking>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 fn awaited<L: Lock>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let shared = Arc::new(Shared::<L>::new());
     let crew = Crew::default();
-    let live = |number| Task::new(number, flags, &shared).live(crew.member());
-    let lives = (0..bench.tasks()).map(live).collect();
+    let tasks = bench.tasks();
+    let live = |number| Task::new(number, tasks, flags, &shared).live(crew.member());
+    let lives = (0..tasks).map(live).collect();
     measure(flags, bench, shared, crew, lives)
 }
 

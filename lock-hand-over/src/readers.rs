@@ -8,11 +8,7 @@ use harness::rounds::{Purpose, Round};
 
 use crate::locks::Lock;
 use crate::tally::{Counts, Mixed, Tally, Waits};
-use crate::task::{BEGUN, ENDED, Task};
-
-/// Acquisitions after which a task adds to the common count: otherwise readers would wait for its
-/// cache line.
-const LOT: u64 = 32;
+use crate::task::{BEGUN, ENDED, LOT, Task};
 
 /// One in so many reads of a task is timed. Each write is: a writer that starves waits once for a
 /// very long time, and a sample would miss it.
@@ -92,7 +88,8 @@ impl<L: Lock> Task<L> {
         };
         let outside = |turns: &mut Turns| {
             turns.end();
-            if (turns.counts.reads + turns.counts.writes).is_multiple_of(LOT) {
+            let Counts { reads, writes, .. } = turns.counts;
+            if (self.head_start + reads + writes).is_multiple_of(LOT) {
                 shared.blocks.count(round, LOT);
             }
             turns.computed = self.work_outside(turns.computed);

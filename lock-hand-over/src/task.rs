@@ -25,6 +25,10 @@ use crate::tally::Tally;
 /// Acquisitions in one iteration of a closed loop.
 const BLOCK: u64 = 1024;
 
+/// Acquisitions after which a task that reads or writes adds to the common count: otherwise readers would wait
+/// for its cache line.
+pub const LOT: u64 = 32;
+
 /// The place of the word that counts acquisitions after their work; of readers and writers mixed,
 /// those of writers.
 pub const ENDED: usize = 0;
@@ -155,6 +159,8 @@ pub struct Task<L> {
     outside: u64,
     /// Memory that takes a page fault with the lock held.
     page: Option<Page>,
+    /// How much of its first lot a reader or writer has when a round begins.
+    pub head_start: u64,
     /// 0, hidden from the compiler.
     none: u64,
     /// What it shares with the others.
@@ -162,8 +168,8 @@ pub struct Task<L> {
 }
 
 impl<L: Lock> Task<L> {
-    /// The task with this number.
-    pub fn new(number: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
+    /// The task with this number of so many.
+    pub fn new(number: usize, tasks: usize, flags: &Flags, shared: &Arc<Shared<L>>) -> Self {
         let Flags { inside, outside, hold_fault, .. } = *flags;
         Self {
             number,
@@ -172,6 +178,7 @@ impl<L: Lock> Task<L> {
             inside,
             outside,
             page: hold_fault.then(Page::new),
+            head_start: Blocks::head_start(number, tasks, LOT),
             none: black_box(0),
             shared: Arc::clone(shared),
         }

@@ -12,6 +12,8 @@ use crate::tasks::apart::Apart;
 /// The operations of a round in blocks: the task that completes one reads the clock.
 ///
 /// Tasks count for themselves and add lots to the common count: its cache line would be measured otherwise.
+/// At any time the common count lacks what they have not added; so that this is not more at the end of a
+/// round than at its beginning, a task begins a round within a lot, not with a new one.
 /// The count is `Relaxed`, since it only decides who ends a block, and that task takes a mutex. Everything
 /// is reset before a round is announced, which orders that.
 #[derive(Debug)]
@@ -35,6 +37,11 @@ impl Blocks {
             ended_ns: Apart::default(),
             samples: Apart(Mutex::new(Samples::new(block))),
         }
+    }
+
+    /// How much of its first lot a task has when it begins: spread over the tasks, from 0 to a lot.
+    pub fn head_start(task: usize, tasks: usize, lot: u64) -> u64 {
+        (2 * task as u64 + 1) * lot / (2 * tasks as u64)
     }
 
     fn lock(&self) -> MutexGuard<'_, Samples> {
@@ -101,6 +108,20 @@ impl Blocks {
 mod tests {
     use super::*;
     use crate::measure::bench::Bench;
+
+    /// However many they are, the common count is never far from what they made.
+    #[test]
+    fn tasks_that_count_in_lots_and_make_as_many_are_counted_from_the_beginning() {
+        let lot = 256;
+        for tasks in [1, 3, 8, 1000] {
+            for made in [1, 100, 255, 256, 1000] {
+                let counted = |task| (Blocks::head_start(task, tasks, lot) + made) / lot * lot;
+                let all: u64 = (0..tasks).map(counted).sum();
+                let error = all.abs_diff(made * tasks as u64);
+                assert!(error <= lot / 2 + tasks as u64, "{tasks} tasks of {made}: {error}");
+            }
+        }
+    }
 
     #[test]
     fn whoever_completes_a_block_ends_it_and_a_turn_is_a_share_of_the_time() {

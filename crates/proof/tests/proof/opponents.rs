@@ -22,6 +22,12 @@ fn opponent_ns(opponent: Invocation) -> f64 {
     run.stdout.trim().parse().unwrap_or_else(|_| panic!("{run:?}"))
 }
 
+/// What a program measures in so many seconds.
+fn our_ns(ours: &Program, words: &str, seconds: &str) -> f64 {
+    let flags = ["--max-time", seconds, "--warmups", "10", "--json"];
+    hop_ns(&invocation(ours, words).and(&flags).run().succeeded().record())
+}
+
 /// A program's time divided by its opponent's: of lower quartiles, since page placement makes one
 /// process in four a tenth slower. Each must be within the bounds in two halves of the processes.
 fn compare(
@@ -43,10 +49,7 @@ fn compare_for(
     their_words: &str,
     bounds: [f64; 2],
 ) -> Outcome {
-    let our_run = || {
-        let flags = ["--max-time", seconds, "--warmups", "10", "--json"];
-        on_one_cpu(|| hop_ns(&invocation(ours, words).and(&flags).run().succeeded().record()))
-    };
+    let our_run = || on_one_cpu(|| our_ns(ours, words, seconds));
     compare_runs(our_run, || opponent_ns(invocation(theirs, their_words).and(&[seconds])), bounds)
 }
 
@@ -173,6 +176,24 @@ fn checking_a_message_costs_little() {
     let compared =
         || compare_runs(|| message_ns("checked"), || message_ns("unchecked"), [0.9, 1.1]);
     shown("a bare loop with checks / without", compared);
+}
+
+/// Consumers on several CPUs that add to the common count once in 256 messages take as long as with one in
+/// 4,096, so the figure is not that of the count's cache line.
+#[test]
+#[ignore = "part of the proof"]
+fn counting_in_lots_costs_nothing() {
+    if !contract::has_two_cpus() {
+        contract::skip("counting in lots", "there is one CPU");
+        return;
+    }
+    let ours = DEFAULT.binary("brigade");
+    let message_ns = |lot: &str| {
+        let words = format!("channel-load --channel crossbeam --consumers 2 --lot {lot}");
+        our_ns(&ours, &words, LONGER_SECONDS)
+    };
+    let compared = || compare_runs(|| message_ns("256"), || message_ns("4096"), [0.9, 1.1]);
+    shown("lots of 256 / of 4,096", compared);
 }
 
 /// The same crates and checks without laps, rounds and tallies, eight threads that read and write, a
