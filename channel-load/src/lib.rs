@@ -380,6 +380,7 @@ impl Driver {
         }
         let has_iterations = samples.first().is_some_and(|principal| principal.count() > 0);
         if round.purpose == Purpose::Measured && has_iterations {
+            bench.report(Fact::Operations(messages));
             bench.report(Fact::Channel(load));
             samples.extend(self.cpu(messages));
         }

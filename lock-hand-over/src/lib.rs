@@ -267,6 +267,10 @@ async fn drive(
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
             let mut samples = shared.samples(&tallies);
+            if round.purpose == Purpose::Measured && !samples.is_empty() {
+                let acquired = tallies.iter().map(|tally| tally.acquired).sum();
+                bench.report(Fact::Operations(acquired));
+            }
             if let Some(mixed) = mixed
                 && !samples.is_empty()
             {

@@ -439,10 +439,9 @@ impl Session {
     }
 }
 
-/// The number of operations of the principal measurement in a span, or of all messages of a channel.
+/// The number of operations in a span: those of the principal measurement, or more.
 fn principal_operations(findings: &Findings) -> Option<f64> {
-    let messages = findings.channel.map(|channel| channel.messages);
-    let operations = messages.or(findings.samples.first().map(Samples::operations));
+    let operations = findings.operations.or(findings.samples.first().map(Samples::operations));
     operations.map(|count| count as f64).filter(|count| *count > 0.0)
 }
 

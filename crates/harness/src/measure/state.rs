@@ -52,6 +52,9 @@ pub(crate) struct Shared {
 pub enum Fact {
     /// Switches per operation that the program claims, other than declared.
     ExpectedSwitches(f64),
+    /// All operations of the measured round, by which CPU time, switches and waiting are divided: some of them
+    /// belong to no iteration.
+    Operations(u64),
     /// System calls per operation, as the program counted them.
     SystemCalls(f64),
     /// CPU time of a thread's end that is charged to no process, in nanoseconds.
@@ -91,6 +94,8 @@ pub(crate) struct Findings {
     pub companions: Vec<u32>,
     /// Claimed switches per operation: as declared, unless the program reports others.
     pub expected_switches: Option<f64>,
+    /// All operations of the measured round, if some of them belong to no iteration.
+    pub operations: Option<u64>,
     /// System calls per operation, as the program counted them.
     pub system_calls: Option<f64>,
     /// CPU time of a thread's end that is charged to no process, in nanoseconds.
@@ -118,6 +123,7 @@ impl Findings {
     pub fn add(&mut self, fact: Fact) {
         match fact {
             Fact::ExpectedSwitches(count) => self.expected_switches = Some(count),
+            Fact::Operations(count) => self.operations = Some(count),
             Fact::SystemCalls(count) => self.system_calls = Some(count),
             Fact::ThreadEndNs(ns) => self.thread_end_ns = Some(ns),
             Fact::Serving(serving) => self.serving = Some(serving),
