@@ -38,7 +38,8 @@ pub const BEGUN: usize = 1;
 /// What the tasks share. The lock and what it protects are neighbours, as in a `Mutex<u64>`; fields
 /// that only the measurement needs lie elsewhere.
 ///
-/// All accesses are `Relaxed`, so that they add no order to the measured lock's. What it protects, and
+/// All accesses are `Relaxed`, so that they add no order to the measured lock's, but for the words of readers and
+/// writers ([`Task::mix`]). What it protects, and
 /// when an iteration ends, is ordered by the lock: one that does not order loses counts, and that fails
 /// the run. Between rounds the announcement of a round and the results of its tasks order everything.
 #[repr(C)]
