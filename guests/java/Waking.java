@@ -1,6 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -9,7 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * the call until the last thread runs.
  *
  * <p>Each thread counts itself with the lock held before it waits, and the wait releases the lock: once
- * all are counted, all wait. A woken thread takes the lock again, so they run one after another.
+ * all are counted, all wait, and 50 µs later the next event comes. A woken thread takes the lock again, so
+ * they run one after another.
  */
 final class Waking {
     private final int tasks = Brigade.tasks;
@@ -89,6 +91,8 @@ final class Waking {
         } finally {
             lock.unlock();
         }
+        // The carrier threads fall asleep.
+        LockSupport.parkNanos(50_000);
     }
 
     /** Verifies that the event woke each thread once; returns when the last one ran after the call. */

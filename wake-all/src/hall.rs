@@ -9,14 +9,15 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail};
 use futures::task::AtomicWaker;
 use harness::counters::{Counters, counts_switches};
 use harness::watch::PATIENCE;
 use harness::{Apart, clock};
 
-/// How long the kernel must not have counted another switch before threads count as asleep.
-const PAUSE: Duration = Duration::from_micros(50);
+/// How long the kernel must not have counted another switch before threads count as asleep; and how long the
+/// workers of a runtime have to fall asleep once all tasks wait.
+pub const PAUSE: Duration = Duration::from_micros(50);
 
 /// How long the waker waits for threads that do not sleep.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -35,8 +36,8 @@ struct Place {
 ///
 /// The waker writes before an event, and a task reads after it: the signal orders that, whatever it is.
 /// A task writes to its place before it arrives, and the waker reads when all have arrived: `missing`
-/// orders that, with `AcqRel` and `Acquire`, and otherwise a task would count as not woken. All else is
-/// `Relaxed`. The thread that watches is not ordered with the tasks; it speaks up after seconds without any
+/// orders that, with `AcqRel` and `Acquire`, and otherwise a task would count as not woken. A task that stays
+/// awake is ordered by `events` instead ([`Hall::begin`]). All else is `Relaxed`. The thread that watches is not ordered with the tasks; it speaks up after seconds without any
 /// change, when every write has long arrived.
 #[derive(Debug)]
 pub struct Hall {
@@ -165,20 +166,28 @@ impl Hall {
         }
     }
 
+    /// A task that was not woken once by each event, and how often it was: one that was woken too often before one
+    /// that was not yet woken.
+    fn misfit(&self) -> Option<(usize, u64)> {
+        let events = self.events();
+        let all = || self.places.iter().map(|Apart(place)| place.woken.load(Relaxed)).enumerate();
+        all().find(|(_, woken)| *woken > events).or(all().find(|(_, woken)| *woken < events))
+    }
+
     /// When the first and the last task ran after the last event.
     ///
     /// # Errors
     /// If a task was woken twice, or never.
     pub fn ran(&self) -> anyhow::Result<[u64; 2]> {
-        let events = self.events();
+        if let Some((task, woken)) = self.misfit() {
+            bail!(
+                "task {task} was woken {woken} times in all when event {} had ended",
+                self.events()
+            );
+        }
         let mut first_ns = u64::MAX;
         let mut last_ns = 0;
-        for (task, Apart(place)) in self.places.iter().enumerate() {
-            let woken = place.woken.load(Relaxed);
-            ensure!(
-                woken == events,
-                "task {task} was woken {woken} times in all when event {events} had ended"
-            );
+        for Apart(place) in &self.places {
             let at_ns = place.at_ns.load(Relaxed);
             first_ns = first_ns.min(at_ns);
             last_ns = last_ns.max(at_ns);
@@ -200,10 +209,13 @@ impl Hall {
     pub fn left_out(&self) -> anyhow::Error {
         let missing = self.missing.0.load(Relaxed);
         let events = self.events();
-        let is_out = |Apart(place): &Apart<Place>| place.woken.load(Relaxed) < events;
         let all = self.places.len();
-        match self.places.iter().position(is_out) {
-            Some(task) => anyhow!(
+        match self.misfit() {
+            // It may have reported twice, so that the number of those missing is wrong.
+            Some((task, woken)) if woken > events => {
+                anyhow!("task {task} was woken {woken} times in all by {events} events")
+            }
+            Some((task, _)) => anyhow!(
                 "task {task} was not woken by event {events}: {missing} of {all} tasks did nothing for \
                  {PATIENCE} s"
             ),

@@ -8,19 +8,21 @@
 //!
 //! A task that waits is not yet asleep: on its way into the wait it would be woken without a switch.
 //! So the waker calls once the kernel has counted a voluntary switch of each thread since the event
-//! before, and no other one for 50 µs; tasks of a runtime must all have been polled. After 2 s
-//! it calls even so, and the record counts the threads that are awake; more than 1 % of them fail the
-//! run. The waker is a thread among threads, and among tasks of a runtime it is one of those.
+//! before, and no other one for 50 µs; tasks of a runtime must all have been polled, and its workers have
+//! 50 µs to sleep. After 2 s it calls even so; more than 1 % of threads that are awake fail the run. The
+//! record counts them with `futex` and `eventfd`, where a thread makes one switch; a thread that finds a
+//! mutex locked makes more, and could hide another that made none. The waker is a thread among threads, and among tasks of a runtime it is one of those.
 //!
 //! What is counted: every task is woken exactly once by each event. One that is left out, or woken
 //! twice, is named. Threads claim a switch per woken task with `futex` and `eventfd`; the waker
-//! makes a few more per event. With `condvar` and `barrier` a woken thread may find the mutex locked
+//! makes a few more per event, and with `eventfd` those with which woken threads preempt it. With `condvar` and `barrier` a woken thread may find the mutex locked
 //! and wait again, so no number is claimed.
 //!
 //! Known biases: CPU time is that of the whole round, with going back to sleep, reporting that (a
 //! subtraction from a common counter), the pauses of the waker, and its look at the kernel's counters
 //! and at every place. All of a CPU's tasks wait for the ones before them, so the last one's time
-//! contains the others' report. CPUs fall idle during the pause, so an event wakes them, too. Tasks of a runtime are boxed futures.
+//! contains the others' report. CPUs fall idle during the pause, so an event wakes them, too; the waker's
+//! own is awake. Tasks of a runtime are boxed futures.
 
 mod hall;
 mod signals;
@@ -46,7 +48,7 @@ use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 use tokio::sync::{Notify, broadcast, watch};
 
-use crate::hall::Hall;
+use crate::hall::{Hall, PAUSE};
 use crate::signals::{Blocking, EventFds, Monitor, Signal, Word};
 
 /// The stack of a thread, in bytes.
@@ -102,7 +104,7 @@ enum By {
 enum Fault {
     /// No event reaches it
     Lose,
-    /// It runs twice
+    /// It runs and reports twice
     Double,
     /// It never sleeps
     Awake,
@@ -111,6 +113,11 @@ enum Fault {
 impl Flags {
     fn are_threads(&self) -> bool {
         self.runtime.runtime == RuntimeKind::Threads
+    }
+
+    /// Whether a woken thread makes exactly one switch, when it sleeps again.
+    fn claims_a_switch(&self) -> bool {
+        matches!(self.by, By::Futex | By::Eventfd)
     }
 }
 
@@ -137,7 +144,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     }
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
     Ok(Spec {
-        switches: matches!(flags.by, By::Futex | By::Eventfd).then_some(1.0),
+        switches: flags.claims_a_switch().then_some(1.0),
         needs: if flags.by == By::Eventfd { limits::Kind::ThreadEventfd } else { spec.needs },
         // The waker, or the thread that starts a runtime.
         threads: spec.threads + 1,
@@ -256,7 +263,10 @@ impl Waker {
                 awake += self.awake;
                 self.wake(&mut times).await?;
             }
-            if round.purpose == Purpose::Measured && self.hall.has_threads && counts_switches() {
+            if round.purpose == Purpose::Measured
+                && self.flags.claims_a_switch()
+                && counts_switches()
+            {
                 self.bench.report(Fact::Awake(awake));
             }
             round.finish(vec![times.last, times.first, times.first_to_last, times.call], None)?;
@@ -303,7 +313,7 @@ impl Waker {
     async fn await_sleep(&mut self) -> anyhow::Result<()> {
         self.hall.all_arrived().await;
         if !self.hall.has_threads {
-            return Ok(());
+            return Ok(clock::sleep_until(clock::now() + PAUSE.as_nanos() as u64)?);
         }
         (self.switches, self.awake) = self.hall.fall_asleep(self.switches)?;
         let awake = self.awake;
@@ -366,6 +376,7 @@ impl Task {
         hall.note(self.number);
         if self.fault == Some(Fault::Double) {
             hall.note(self.number);
+            hall.arrive();
         }
         if hall.is_over() {
             hall.arrive();
