@@ -231,6 +231,9 @@ fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
             sleep(TICK).await;
         }
         rivals.0.begun.store(true, Relaxed);
+        while rivals.0.busy.load(Relaxed) + 1 < flags.workers {
+            thread::sleep(TICK);
+        }
         let measured = driver.measure();
         async_tasks::end(&bench, measured, rivals, tasks.into_iter().map(outcome)).await
     })
@@ -242,6 +245,8 @@ fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 struct Rivals {
     ready: AtomicU32,
     begun: AtomicBool,
+    /// Those that have made their first cycles.
+    busy: AtomicU32,
     over: AtomicBool,
 }
 
@@ -258,12 +263,13 @@ impl Drop for End {
 async fn rival<A: Alarm>(rivals: Arc<Rivals>, dues: Vec<Due>) -> io::Result<()> {
     let mut timers = Futures::<A>::new(1).await;
     rivals.ready.fetch_add(1, Relaxed);
+    while !rivals.begun.load(Relaxed) && !rivals.over.load(Relaxed) {
+        thread::yield_now();
+    }
+    cycle(&mut timers, &dues)?;
+    rivals.busy.fetch_add(1, Relaxed);
     while !rivals.over.load(Relaxed) {
-        if rivals.begun.load(Relaxed) {
-            cycle(&mut timers, &dues)?;
-        } else {
-            thread::yield_now();
-        }
+        cycle(&mut timers, &dues)?;
     }
     Ok(())
 }

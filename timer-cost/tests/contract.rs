@@ -92,6 +92,15 @@ fn workers_of_tokio_share_the_wheel() {
     measured("tokio", &["--workers=2", "--placement=same-cpu"]);
 }
 
+/// Also the pending ones: 1000 are timed.
+#[test]
+fn a_command_sees_all_timers() {
+    let look = "--command=ls -l /proc/{pid}/fd | grep -c timerfd";
+    let run = PROGRAM.run(&["--timer=timerfd", "--pending=200", "--iters=2", "--quiet", look]);
+    let stdout = run.succeeded().stdout;
+    assert_eq!(stdout.lines().last(), Some("1200"), "{stdout}");
+}
+
 /// The system calls of a run with this many iterations, by name; `None` if they cannot be traced here.
 fn system_calls(flags: &[&str], iterations: u64) -> Option<BTreeMap<String, u64>> {
     let iters = format!("--iters={iterations}");
