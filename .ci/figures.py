@@ -93,6 +93,7 @@ CASES = {
     "rwlock_100": "lock-hand-over --lock std-rw --tasks 8 --read 100 --inside 100",
     "mutex_long_90": "lock-hand-over --tasks 8 --read 90 --inside 10000",
     "rwlock_long_90": "lock-hand-over --lock std-rw --tasks 8 --read 90 --inside 10000",
+    "rwlock_long_99": "lock-hand-over --lock std-rw --tasks 8 --read 99 --inside 10000",
     "rwlock_long_100": "lock-hand-over --lock std-rw --tasks 8 --read 100 --inside 10000",
     "pthread_rw": "lock-hand-over --lock pthread-rw --tasks 8 --read 99 --inside 10000",
     "pthread_rw_writer": "lock-hand-over --lock pthread-rw-writer --tasks 8 --read 99 --inside 10000",
@@ -414,7 +415,7 @@ def table_of_machines():
         cells = [on_machine(machine, case) or "–" for case in COLUMNS.values()]
         if cells.count("–") * 2 > len(cells):
             continue
-        where = f"{machine['hypervisor'].upper()} guest" if machine["hypervisor"] else "bare metal"
+        where = f"{machine['hypervisor'].upper()} virtual machine" if machine["hypervisor"] else "bare metal"
         name = f"{machine['cpu'].replace('(R)', '')}, {machine['cpus']} CPUs, {where}"
         rows.append([name, *cells, str(machine["runs"]), machine["date"]])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

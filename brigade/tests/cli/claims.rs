@@ -253,7 +253,7 @@ fn what_is_said_of_every_recorded_machine_is_true() {
     let words = "Two of his findings hold on every machine recorded here: a switch in memory is \
                  cheap, and waiting for a pipe is not. One does not: pinned threads are still slower";
     assert!(words_of(&source(OBSERVATIONS)).contains(words), "{words}");
-    let words = "On some machines it costs next to nothing";
+    let words = "On some machines it costs little";
     assert!(words_of(&source(OBSERVATIONS)).contains(words), "{words}");
     let text = fs::read_to_string(root().join("results/machines.json")).expect("machines");
     let machines: Value = serde_json::from_str(&text).expect("JSON");
@@ -447,7 +447,7 @@ fn readers() -> Vec<Claim> {
     vec![
         claim(OBSERVATIONS, "When most acquisitions read and another CPU can read meanwhile", pays),
         claim(OBSERVATIONS, "If all read, two CPUs halve the time, even of short reads", halve),
-        claim(OBSERVATIONS, "glibc's lock prefers readers", policy),
+        claim(OBSERVATIONS, "those of glibc's, which prefers readers", policy),
     ]
 }
 
@@ -525,7 +525,7 @@ fn channels() -> Vec<Claim> {
         ),
         claim(
             OBSERVATIONS,
-            "Room for one message instead of 64 makes nearly every message a switch",
+            "With room for one message instead of 64, nearly every message through it is a switch",
             switches,
         ),
         claim(OBSERVATIONS, "without yielding, for its whole time slice", spins),
