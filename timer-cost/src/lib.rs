@@ -34,6 +34,7 @@
 //! it costs only the system call. No timer fires. `async-io` queues operations; its thread and the caller
 //! process them, each time up to 1000.
 
+mod driver;
 mod timers;
 
 use std::sync::Arc;
@@ -43,29 +44,20 @@ use std::{io, thread};
 
 use anyhow::{Context as _, ensure};
 use clap::value_parser;
-use fastrand::Rng;
 use harness::failure::UsageError;
 use harness::limits::{self, Need};
 use harness::runtime::{AsyncRuntime, outcome};
-use harness::{
-    Bench, Count, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, async_tasks,
-    clock,
-};
+use harness::{Bench, Count, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, async_tasks};
 use nix::sys::timer::Timer;
 use nix::sys::timerfd::TimerFd;
 use tokio::runtime::Builder;
 use tokio::time::{Sleep, Timeout, sleep};
 
+use crate::driver::{Driver, Due, cycle};
 use crate::timers::{Alarm, Futures, Heap, KernelTimers, OfKernel, Request, Timers};
 
 /// Operations in one iteration, and timed timers.
 const BATCH: usize = 1000;
-
-/// When pending timers are due, from when they are armed.
-const PENDING: [Duration; 2] = [Duration::from_secs(600), Duration::from_secs(4200)];
-
-/// When timed ones are due that are due before those.
-const FIRST: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
 
 /// The most pending timers.
 const MOST_PENDING: i64 = 100_000_000;
@@ -129,25 +121,6 @@ impl Flags {
     fn slots(&self) -> usize {
         BATCH + self.pending as usize
     }
-}
-
-/// When a timed timer is due, from when it is armed or reset.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    after: Duration,
-    later: Duration,
-    earlier: Duration,
-}
-
-impl Due {
-    fn new([least, most]: [Duration; 2], rng: &mut Rng) -> Self {
-        let after = random([least, most], rng);
-        Self { after, later: random([after, most], rng), earlier: random([least, after], rng) }
-    }
-}
-
-fn random([from, to]: [Duration; 2], rng: &mut Rng) -> Duration {
-    from + (to - from).mul_f64(rng.f64())
 }
 
 const SPEC: Spec = Spec {
@@ -274,120 +247,6 @@ async fn rival<A: Alarm>(rivals: Arc<Rivals>, dues: Vec<Due>) -> io::Result<()> 
     Ok(())
 }
 
-/// Arms and cancels the first timer for each of these times.
-#[inline]
-fn cycle(timers: &mut impl Timers, dues: &[Due]) -> io::Result<()> {
-    for due in dues {
-        timers.arm(0, due.after)?;
-        timers.cancel(0)?;
-    }
-    Ok(())
-}
-
-/// A run's timers, of which the first are timed.
-struct Driver<'a, T> {
-    flags: &'a Flags,
-    bench: &'a Bench,
-    timers: T,
-    /// When each timed one is due.
-    dues: Vec<Due>,
-    /// When the first pending one was armed.
-    armed_ns: u64,
-}
-
-impl<'a, T: Timers> Driver<'a, T> {
-    /// Arms the pending timers.
-    fn new(flags: &'a Flags, bench: &'a Bench, mut timers: T) -> anyhow::Result<Self> {
-        let mut rng = Rng::with_seed(flags.seed);
-        let armed_ns = clock::now();
-        for slot in (BATCH..flags.slots()).take_while(|_| !bench.is_interrupted()) {
-            timers.arm(slot, random(PENDING, &mut rng))?;
-        }
-        let range = if flags.first { FIRST } else { PENDING };
-        let dues = (0..BATCH).map(|_| Due::new(range, &mut rng)).collect();
-        Ok(Self { flags, bench, timers, dues, armed_ns })
-    }
-
-    /// Measures cycles, then each operation.
-    fn measure(&mut self) -> anyhow::Result<()> {
-        self.cycles()?;
-        let arm = |timers: &mut T, slot, due: &Due| timers.arm(slot, due.after);
-        let cancel = |timers: &mut T, slot, _: &Due| timers.cancel(slot);
-        let nothing = |_: &mut T, _, _: &Due| Ok(());
-        self.operation("arm", nothing, arm, cancel)?;
-        self.operation("cancel", arm, cancel, nothing)?;
-        if T::CAN_RESET {
-            let later = |timers: &mut T, slot, due: &Due| timers.reset(slot, due.later);
-            let earlier = |timers: &mut T, slot, due: &Due| timers.reset(slot, due.earlier);
-            self.operation("reset-later", arm, later, cancel)?;
-            self.operation("reset-earlier", arm, earlier, cancel)?;
-        }
-        let has_fired = clock::now() - self.armed_ns >= PENDING[0].as_nanos() as u64;
-        ensure!(
-            !has_fired,
-            "the run took 10 minutes, so pending timers may have fired: lower --max-time or --iters"
-        );
-        Ok(())
-    }
-
-    fn cycles(&mut self) -> anyhow::Result<()> {
-        let before = self.timers.counts();
-        let mut cycles = 0.0;
-        for lap in self.bench.laps(&[measured("iteration", "cycle")]) {
-            cycle(&mut self.timers, &self.dues)?;
-            lap.finish();
-            cycles += BATCH as f64;
-        }
-        if self.flags.workers > 1 {
-            // The other workers' cycles take CPU time, too.
-            self.bench.report(Fact::UnknownCpu);
-        }
-        if cycles > 0.0 {
-            let counts = self.timers.counts();
-            if let (Some(calls), Some(before)) = (counts.calls, before.calls) {
-                self.bench.report(Fact::SystemCalls((calls - before) as f64 / cycles));
-            }
-            if let (Some(rebuilds), Some(before)) = (counts.rebuilds, before.rebuilds) {
-                self.bench.report(Fact::Rebuilds((rebuilds - before) as f64 / cycles));
-            }
-        }
-        Ok(())
-    }
-
-    /// Times an operation on each timed timer, after `before` and before `after` on each.
-    fn operation(
-        &mut self,
-        name: &'static str,
-        before: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
-        timed: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
-        after: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
-    ) -> anyhow::Result<()> {
-        for lap in self.bench.side_laps(measured(name, name)) {
-            self.on_each(&before)?;
-            let begun_ns = clock::now();
-            self.on_each(&timed)?;
-            lap.sample(clock::now() - begun_ns);
-            lap.finish();
-            self.on_each(&after)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn on_each(
-        &mut self,
-        operation: impl Fn(&mut T, usize, &Due) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut dues = self.dues.iter().enumerate();
-        dues.try_for_each(|(slot, due)| operation(&mut self.timers, slot, due))
-    }
-}
-
-/// A measurement of 1000 operations.
-fn measured(name: &'static str, operation: &'static str) -> Measured {
-    Measured { operations: BATCH as u64, ..Measured::single(name, operation) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,18 +259,5 @@ mod tests {
         assert!(largest as u64 + 24 <= BYTES, "{largest}");
         // With a node of the reactor's tree, which may be half full.
         assert!(size_of::<Option<async_io::Timer>>() as u64 + 24 + 2 * 64 <= BYTES);
-    }
-
-    /// One is reset to a time between its own and the ends of the range.
-    #[test]
-    fn timed_timers_are_due_within_their_range() {
-        let mut rng = Rng::with_seed(1);
-        for range in [PENDING, FIRST] {
-            for _ in 0..1000 {
-                let Due { after, later, earlier } = Due::new(range, &mut rng);
-                assert!([range[0], earlier, after, later, range[1]].is_sorted());
-            }
-        }
-        assert!(FIRST[1] < PENDING[0]);
     }
 }

@@ -26,17 +26,14 @@
 
 mod hall;
 mod signals;
+mod task;
 
-use std::io;
-use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 
 use anyhow::ensure;
-use event_listener::Event;
 use futures::executor::block_on;
-use harness::async_tasks::caught;
 use harness::counters::counts_switches;
 use harness::failure::{UsageError, to_create};
 use harness::flags::name;
@@ -46,10 +43,10 @@ use harness::runtime::{AsyncRuntime, spawn};
 use harness::samples::Samples;
 use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
-use tokio::sync::{Notify, broadcast, watch};
 
 use crate::hall::{Hall, PAUSE};
-use crate::signals::{Blocking, EventFds, Monitor, Signal, Word};
+use crate::signals::open;
+use crate::task::{AnySignal, Body, Task};
 
 /// The stack of a thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
@@ -149,44 +146,6 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         // The waker, or the thread that starts a runtime.
         threads: spec.threads + 1,
         ..spec
-    })
-}
-
-/// The main function of a task.
-type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// A signal without its type: only this is compiled for each.
-trait AnySignal: Send + Sync {
-    fn wake(&self);
-
-    /// The main function of a task that waits for it.
-    fn body(self: Arc<Self>, task: Task) -> Body;
-}
-
-impl<S: Signal> AnySignal for S {
-    fn wake(&self) {
-        Signal::wake(self);
-    }
-
-    fn body(self: Arc<Self>, task: Task) -> Body {
-        Box::pin(task.run(self))
-    }
-}
-
-/// What wakes so many tasks.
-fn open(by: By, tasks: usize) -> anyhow::Result<Arc<dyn AnySignal>> {
-    Ok(match by {
-        By::Condvar => Arc::new(Blocking(Monitor::default())),
-        By::Futex => Arc::new(Blocking(Word::default())),
-        By::Barrier => Arc::new(Blocking(Barrier::new(tasks + 1))),
-        By::Eventfd => {
-            let counters = EventFds::new(tasks);
-            Arc::new(Blocking(counters.map_err(to_create("the tasks' event counters"))?))
-        }
-        By::TokioNotify => Arc::new(Notify::new()),
-        By::TokioBroadcast => Arc::new(broadcast::Sender::new(1)),
-        By::TokioWatch => Arc::new(watch::Sender::new(())),
-        By::EventListener => Arc::new(Event::new()),
     })
 }
 
@@ -330,59 +289,6 @@ impl Waker {
 fn start_thread(number: usize, body: Body) -> anyhow::Result<JoinHandle<()>> {
     let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(body));
     thread.map_err(to_create(format_args!("task {number}")))
-}
-
-/// A task.
-struct Task {
-    number: usize,
-    bench: Bench,
-    hall: Arc<Hall>,
-    fault: Option<Fault>,
-    reports: Sender<anyhow::Result<()>>,
-    /// How often it was woken.
-    woken: u64,
-}
-
-impl Task {
-    /// Its main function, until the run is over.
-    async fn run<S: Signal>(mut self, signal: Arc<S>) {
-        let live = async {
-            if self.hall.has_threads {
-                self.bench.placement().pin(self.number + 1)?;
-            }
-            signal.live(&mut self).await
-        };
-        if let Err(error) = caught(live).await {
-            let _ = self.reports.send(Err(error.of_task(self.number)));
-        }
-    }
-
-    /// Waits for the next event, and notes it. Returns whether there will be another one. A wait that
-    /// is pinned elsewhere is not copied from one future to the next.
-    ///
-    /// # Errors
-    /// Those of the wait.
-    async fn wakes(
-        &mut self,
-        wait: Pin<&mut impl Future<Output = io::Result<()>>>,
-    ) -> io::Result<bool> {
-        let hall = &*self.hall;
-        if self.fault == Some(Fault::Awake) {
-            hall.within(pin!(hall.stay_awake(self.woken))).await;
-        } else {
-            hall.within(wait).await?;
-        }
-        self.woken += 1;
-        hall.note(self.number);
-        if self.fault == Some(Fault::Double) {
-            hall.note(self.number);
-            hall.arrive();
-        }
-        if hall.is_over() {
-            hall.arrive();
-        }
-        Ok(!hall.is_over())
-    }
 }
 
 /// The times of the events of a round.

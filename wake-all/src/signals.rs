@@ -5,28 +5,18 @@ use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Barrier, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Condvar, Mutex, PoisonError};
 
 use event_listener::Event;
 use futures::{FutureExt as _, TryFutureExt as _};
+use harness::failure::to_create;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::retry_on_intr;
 use rustix::thread::futex;
 use tokio::sync::{Notify, broadcast, watch};
 
-use crate::Task;
-
-/// What wakes all tasks.
-pub trait Signal: Send + Sync + 'static {
-    /// Wakes all tasks. If that fails for one, the task stays asleep, which the program detects.
-    fn wake(&self);
-
-    /// Lets a task wait for each event, until the run is over. The wait of a thread blocks it.
-    ///
-    /// # Errors
-    /// The kernel's or the channel's.
-    fn live(&self, task: &mut Task) -> impl Future<Output = io::Result<()>> + Send;
-}
+use crate::By;
+use crate::task::{AnySignal, Signal, Task};
 
 /// What wakes threads.
 pub trait Blocks: Send + Sync + 'static {
@@ -137,6 +127,26 @@ impl Blocks for EventFds {
         retry_on_intr(|| rustix::io::read(&self.0[task], &mut count))?;
         Ok(())
     }
+}
+
+/// What wakes so many tasks.
+///
+/// # Errors
+/// The kernel's, such as too many open files.
+pub fn open(by: By, tasks: usize) -> anyhow::Result<Arc<dyn AnySignal>> {
+    Ok(match by {
+        By::Condvar => Arc::new(Blocking(Monitor::default())),
+        By::Futex => Arc::new(Blocking(Word::default())),
+        By::Barrier => Arc::new(Blocking(Barrier::new(tasks + 1))),
+        By::Eventfd => {
+            let counters = EventFds::new(tasks);
+            Arc::new(Blocking(counters.map_err(to_create("the tasks' event counters"))?))
+        }
+        By::TokioNotify => Arc::new(Notify::new()),
+        By::TokioBroadcast => Arc::new(broadcast::Sender::new(1)),
+        By::TokioWatch => Arc::new(watch::Sender::new(())),
+        By::EventListener => Arc::new(Event::new()),
+    })
 }
 
 impl Signal for Notify {
