@@ -473,7 +473,7 @@ fn channels() -> Vec<Claim> {
     let slow = |run: &Run| Some(run.ratio(BY_HAND, CROSSBEAM)? > 2.0);
     let wakes = move |run: &Run| {
         let alone = [STD, CROSSBEAM].map(|case| format!("{case} --placement same-cpu"));
-        let spins = sleeps(run, STD)? > 10.0 * sleeps(run, CROSSBEAM)?;
+        let spins = sleeps(run, STD)? > 5.0 * sleeps(run, CROSSBEAM)?;
         Some(spins && run.ratio(&alone[0], &alone[1])? > 1.2)
     };
     let in_turn = move |run: &Run| {
