@@ -90,8 +90,8 @@ pub struct Record {
     #[serde(default)]
     pub rebuilds_per_operation: Option<f64>,
     /// Threads that did not sleep when an event woke all of them, summed over the measured events, for
-    /// programs with such events; `null` in records before version 1.6, and if this kernel counts no
-    /// switches.
+    /// programs with such events; `null` where a thread may make several switches for an event, in records
+    /// before version 1.6, and if this kernel counts no switches.
     #[serde(default)]
     pub awake: Option<u64>,
     /// The shortest time that the clock of the measurements shows, in nanoseconds: a tick of its
