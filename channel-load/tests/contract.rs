@@ -80,7 +80,10 @@ fn every_message_of_every_channel_arrives() {
                 assert_eq!(record.parameters.get(hidden), None, "{channel}, {runtime}");
             }
             let load = record.channel.expect("a channel");
-            assert!(load.messages > 2 * 16_384 && load.mean_length.is_none(), "{load:?}");
+            // A consumer may have begun a lot of 256 in the warm-up.
+            let begun = (tasks - 4) * 256;
+            assert!(load.messages + begun >= 3 * 16_384, "{load:?}");
+            assert_eq!(load.mean_length, None, "{channel}, {runtime}");
         }
     }
 }

@@ -22,8 +22,8 @@ const MOST_MEASUREMENTS: usize = 16;
 /// CPUs.
 const MOST: usize = 8192;
 
-/// The most messages that a consumer counts at a time.
-const MOST_LOT: u64 = 4096;
+/// How many messages a consumer counts at a time.
+const LOT: u64 = 256;
 
 /// The most bytes that the parameters of a record take as JSON: they are repeated in each line of
 /// CSV.
@@ -60,7 +60,7 @@ pub fn verify(record: &Record, program: &str, policy: Policy) -> anyhow::Result<
         let measured = principal.count.saturating_mul(principal.operations);
         // In a closed loop consumers count in lots, which they may have begun in the round before.
         let is_open = channel.mean_length.is_some();
-        let before = if is_open { 0 } else { tasks.saturating_mul(MOST_LOT) };
+        let before = if is_open { 0 } else { tasks.saturating_mul(LOT) };
         ensure!(
             all.saturating_add(before) >= measured,
             "reports {all} messages, fewer than the {measured} of its iterations"

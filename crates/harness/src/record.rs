@@ -108,7 +108,7 @@ pub struct ChannelLoad {
     /// unbounded.
     pub capacity: Option<u64>,
     /// All messages of the measured round, by which CPU time, switches and waiting are divided: those
-    /// of the iterations, to a part of 256 for each consumer, and those that were under way when it ended.
+    /// of the iterations, up to 256 fewer for each consumer, and those that were under way when it ended.
     pub messages: u64,
     /// Messages that a producer had begun to send and no consumer had received, on average over the
     /// round; `null` in a closed loop.
