@@ -37,8 +37,8 @@ struct Place {
 /// The waker writes before an event, and a task reads after it: the signal orders that, whatever it is.
 /// A task writes to its place before it arrives, and the waker reads when all have arrived: `missing`
 /// orders that, with `AcqRel` and `Acquire`, and otherwise a task would count as not woken. A task that stays
-/// awake is ordered by `events` instead ([`Hall::begin`]). All else is `Relaxed`. The thread that watches is not ordered with the tasks; it speaks up after seconds without any
-/// change, when every write has long arrived.
+/// awake is ordered by `events` instead ([`Hall::begin`]). All else is `Relaxed`. The thread that watches is not
+/// ordered with the tasks; it speaks up after seconds without any change, when every write has long arrived.
 #[derive(Debug)]
 pub struct Hall {
     /// Whether the tasks are threads.
@@ -179,15 +179,15 @@ impl Hall {
     /// # Errors
     /// If a task was woken twice, or never.
     pub fn ran(&self) -> anyhow::Result<[u64; 2]> {
-        if let Some((task, woken)) = self.misfit() {
-            bail!(
-                "task {task} was woken {woken} times in all when event {} had ended",
-                self.events()
-            );
-        }
+        let events = self.events();
         let mut first_ns = u64::MAX;
         let mut last_ns = 0;
         for Apart(place) in &self.places {
+            if place.woken.load(Relaxed) != events
+                && let Some((task, woken)) = self.misfit()
+            {
+                bail!("task {task} was woken {woken} times in all when event {events} had ended");
+            }
             let at_ns = place.at_ns.load(Relaxed);
             first_ns = first_ns.min(at_ns);
             last_ns = last_ns.max(at_ns);

@@ -11,12 +11,13 @@
 //! before, and no other one for 50 µs; tasks of a runtime must all have been polled, and its workers have
 //! 50 µs to sleep. After 2 s it calls even so; more than 1 % of threads that are awake fail the run. The
 //! record counts them with `futex` and `eventfd`, where a thread makes one switch; a thread that finds a
-//! mutex locked makes more, and could hide another that made none. The waker is a thread among threads, and among tasks of a runtime it is one of those.
+//! mutex locked makes more, and could hide another that made none. The waker is a thread among threads, and
+//! among tasks of a runtime it is one of those.
 //!
 //! What is counted: every task is woken exactly once by each event. One that is left out, or woken
 //! twice, is named. Threads claim a switch per woken task with `futex` and `eventfd`; the waker
-//! makes a few more per event, and with `eventfd` those with which woken threads preempt it. With `condvar` and `barrier` a woken thread may find the mutex locked
-//! and wait again, so no number is claimed.
+//! makes a few more per event, and with `eventfd` those with which woken threads preempt it. With `condvar`
+//! and `barrier` a woken thread may find the mutex locked and wait again, so no number is claimed.
 //!
 //! Known biases: CPU time is that of the whole round, with going back to sleep, reporting that (a
 //! subtraction from a common counter), the pauses of the waker, and its look at the kernel's counters
