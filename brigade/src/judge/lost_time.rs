@@ -203,12 +203,25 @@ impl Account {
     /// If the lost time is known, each cause explains at most what those before it leave, and the
     /// ticks only separate others from the unexplained rest.
     fn settled(self) -> Self {
-        let Some(lost) = self.lost else { return self };
-        let known = self.stolen.unwrap_or(0.0) + self.throttled + self.stopped;
-        let rest = (lost - known).max(0.0);
-        let others = self.others.map_or(rest, |others| (others + self.noise()).clamp(0.0, rest));
-        let unexplained = rest - others;
-        Self { others: Some(others), variance: 0.0, unexplained, ..self }
+        let Some(mut rest) = self.lost else { return self };
+        let mut take = |most: f64| {
+            let taken = most.clamp(0.0, rest);
+            rest -= taken;
+            taken
+        };
+        let stolen = self.stolen.map(&mut take);
+        let throttled = take(self.throttled);
+        let stopped = take(self.stopped);
+        let others = take(self.others.map_or(f64::INFINITY, |others| others + self.noise()));
+        Self {
+            stolen,
+            throttled,
+            stopped,
+            others: Some(others),
+            variance: 0.0,
+            unexplained: rest,
+            ..self
+        }
     }
 
     fn shares(self) -> LostTime {
@@ -342,6 +355,23 @@ mod tests {
             processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
             None
         );
+    }
+
+    /// Ticks may say more than a thread lost that always ran or was ready.
+    #[test]
+    fn no_cause_explains_more_than_was_lost() {
+        for (own_ms, stolen, unexplained) in [(50.0, 0.0, 0.0), (45.0, 0.1, 0.0), (20.0, 0.2, 0.3)]
+        {
+            let found = processes(|_, process| {
+                let record = process.record.as_mut().unwrap();
+                own(record, own_ms);
+                record.interference.steal_ns = Some(10_000_000);
+                record.interference.others_cpu_ns = Some(10_000_000);
+            });
+            let found = found.unwrap();
+            assert_eq!(found.stolen.map(rounded), Some(stolen), "{own_ms}: {found:?}");
+            assert_eq!(rounded(found.unexplained), unexplained, "{own_ms}: {found:?}");
+        }
     }
 
     /// A lap of 200 ms among laps of 1 ms is unexplained, unless the program used both CPUs meanwhile.

@@ -301,7 +301,7 @@ pub struct IdleState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Interference {
-    /// Time stolen by the hypervisor, on all CPUs, in nanoseconds.
+    /// Time that the hypervisor took from the CPUs in `affinity`, in nanoseconds.
     pub steal_ns: Option<u64>,
     /// Length of the span that these figures cover, in nanoseconds.
     pub wall_ns: Option<u64>,

@@ -25,7 +25,6 @@ pub(crate) struct SystemLoad {
     /// CPU time of reaped children, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
-    steal_ns: Option<u64>,
     /// The quotas of this process's control groups, innermost first.
     quotas: Vec<Quota>,
 }
@@ -40,7 +39,6 @@ impl SystemLoad {
         Self {
             children_ns: children.cpu_ns() + of_companions,
             cpu_time: CpuTime::parse(cpus, &stat),
-            steal_ns: times_of("cpu", &stat).map(|[.., steal_ns]| steal_ns),
             quotas: quotas(&SystemFiles::live()),
         }
     }
@@ -56,12 +54,13 @@ impl SystemLoad {
         let own_ns = own_ns + self.children_ns.saturating_sub(before.children_ns);
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
+        let steal_ns = |load: &Self| load.cpu_time.map(|time| time.steal_ns);
         let quotas =
             self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.throttled_since(before));
         // The group that was throttled longest counts.
         let throttled = quotas.max();
         Interference {
-            steal_ns: difference(before.steal_ns, self.steal_ns),
+            steal_ns: difference(steal_ns(before), steal_ns(self)),
             wall_ns: Some(wall_ns),
             others_cpu_ns: busy_ns().map(others_ns),
             throttled_ns: throttled.map(|quota| quota.throttled_ns),
@@ -125,12 +124,14 @@ struct CpuTime {
     idle_ns: u64,
     /// Sampled at ticks: user, nice, system, irq, softirq and steal.
     busy_ns: u64,
+    /// What the hypervisor took of that.
+    steal_ns: u64,
 }
 
 impl CpuTime {
     /// The accounts of `cpus` in the text of `/proc/stat`; `None` if one of them is missing.
     fn parse(cpus: &[usize], stat: &str) -> Option<Self> {
-        let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0 };
+        let none = Self { cpus: 0, idle_ns: 0, busy_ns: 0, steal_ns: 0 };
         cpus.iter().try_fold(none, |sum, cpu| {
             let [user, nice, system, idle, iowait, irq, softirq, steal] =
                 times_of(&format!("cpu{cpu}"), stat)?;
@@ -138,6 +139,7 @@ impl CpuTime {
                 cpus: sum.cpus + 1,
                 idle_ns: sum.idle_ns + idle + iowait,
                 busy_ns: sum.busy_ns + user + nice + system + irq + softirq + steal,
+                steal_ns: sum.steal_ns + steal,
             })
         })
     }
@@ -157,8 +159,7 @@ impl CpuTime {
     }
 }
 
-/// The first eight numbers in the line of `cpu` and its number, in nanoseconds; in the line `cpu`,
-/// the sums over all CPUs.
+/// The first eight numbers in the line of a CPU, such as `cpu0`, in nanoseconds.
 fn times_of(name: &str, stat: &str) -> Option<[u64; 8]> {
     let mut lines = stat.lines().map(str::split_whitespace);
     let words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
@@ -351,9 +352,11 @@ mod tests {
 
     #[test]
     fn the_requested_cpus_are_summed_and_guests_counted_once() {
-        let expected = CpuTime { cpus: 1, idle_ns: 9 * TICK, busy_ns: 60 * TICK };
+        let expected =
+            CpuTime { cpus: 1, idle_ns: 9 * TICK, busy_ns: 60 * TICK, steal_ns: 40 * TICK };
         assert_eq!(CpuTime::parse(&[1], STAT), Some(expected));
-        let expected = CpuTime { cpus: 2, idle_ns: 16 * TICK, busy_ns: 135 * TICK };
+        let expected =
+            CpuTime { cpus: 2, idle_ns: 16 * TICK, busy_ns: 135 * TICK, steal_ns: 100 * TICK };
         assert_eq!(CpuTime::parse(&[0, 1], STAT), Some(expected));
     }
 
@@ -367,9 +370,10 @@ mod tests {
             // Less than its ticks may show.
             (0, 0, LONGEST_STILL_NS - 1, Some(0)),
         ] {
-            let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70 };
-            let after = CpuTime { cpus: 2, idle_ns: 50 + idle_ns, busy_ns: 70 + busy_ns };
-            assert_eq!(after.busy_since(before, wall_ns), taken, "{idle_ns} {busy_ns}");
+            let before = CpuTime { cpus: 2, idle_ns: 50, busy_ns: 70, steal_ns: 0 };
+            let [idle_ns, busy_ns] = [50 + idle_ns, 70 + busy_ns];
+            let after = CpuTime { idle_ns, busy_ns, ..before };
+            assert_eq!(after.busy_since(before, wall_ns), taken, "{after:?}");
         }
     }
 
@@ -391,20 +395,20 @@ mod tests {
             throttled_periods,
             periods,
         };
-        let at = |children_ns, idle_ns, busy_ns, quotas: [Quota; 2]| SystemLoad {
-            children_ns,
-            cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns }),
-            steal_ns: None,
-            quotas: quotas.to_vec(),
-        };
-        let before = at(5, 1000, 2000, [quota(9, 5, 900), quota(7, 0, 0)]);
-        let after = at(25, 1200, 2790, [quota(12, 5, 900), quota(11, 3, 70)]);
+        let at =
+            |children_ns, [idle_ns, busy_ns, steal_ns]: [u64; 3], quotas: [Quota; 2]| SystemLoad {
+                children_ns,
+                cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns, steal_ns }),
+                quotas: quotas.to_vec(),
+            };
+        let before = at(5, [1000, 2000, 100], [quota(9, 5, 900), quota(7, 0, 0)]);
+        let after = at(25, [1200, 2790, 160], [quota(12, 5, 900), quota(11, 3, 70)]);
         let expected = Interference {
+            steal_ns: Some(60),
             wall_ns: Some(1000),
             others_cpu_ns: Some(790 - 300 - 20),
             throttled_ns: Some(70),
             throttled_periods: Some([3, 4]),
-            ..Interference::default()
         };
         assert_eq!(after.interference_since(&before, 1000, 300), expected);
         assert_eq!(
