@@ -164,11 +164,13 @@ impl Measured {
         let own = figure(case)?;
         let other = figure(over)?;
         let sides = [&own, &other].map(Row::by_round);
+        let units = case.number("work")?;
+        let work_ns = if units == 0 { 0.0 } else { case.work_ns.filter(|ns| *ns > 0.0)? };
         let step = SavingStep {
             case: case.case.clone(),
             over: over.case.clone(),
-            units: case.number("work")?,
-            saving: Saving::new(case.work_ns.unwrap_or(0.0), &sides)?,
+            units,
+            saving: Saving::new(work_ns, &sides)?,
             over_ns: other.figure?.value,
             switches: case.server_switches,
             over_switches: over.server_switches,
@@ -191,8 +193,9 @@ impl Saving {
 
 /// The savings at round amounts of work; each amount once.
 fn interpolated(measured: &[Measured]) -> Vec<Saving> {
-    let steps: Vec<&Measured> = measured.iter().filter(|one| one.step.units > 0).collect();
     let work_ns = |one: &&Measured| one.step.saving.work_ns;
+    let mut steps: Vec<&Measured> = measured.iter().filter(|one| work_ns(one) > 0.0).collect();
+    steps.sort_by(|one, other| work_ns(one).total_cmp(&work_ns(other)));
     let [Some(least), Some(most)] = [steps.first(), steps.last()].map(|end| end.map(work_ns))
     else {
         return Vec::new();
@@ -300,6 +303,25 @@ mod tests {
         }
     }
 
+    /// A unit that nobody timed: its step is left out.
+    #[test]
+    fn a_step_of_unknown_work_is_left_out() {
+        let manifest = Manifest::parse(GROUP).expect("a manifest");
+        let times = [("", 20_000.0), (" --a x", 10_000.0)];
+        let steps = |work_ns: Option<f64>| {
+            let row = |(flags, ns): (&str, f64), units| {
+                let row = rows(flags, units, ns, 1.0, 0.0001).remove(0);
+                let work_ns = if units == 2 { work_ns } else { row.work_ns };
+                vec![Row { work_ns, ..row }]
+            };
+            let all = (0..3).flat_map(|units| times.map(|time| row(time, units)));
+            let all: Vec<Vec<Row>> = all.collect();
+            let all: Vec<&[Row]> = all.iter().map(Vec::as_slice).collect();
+            Savings::all(&manifest, &manifest.groups[0], &all)[0].steps.len()
+        };
+        assert_eq!([Some(1e5), Some(0.0), None].map(steps), [3, 2, 2]);
+    }
+
     // Between 1 and 100, 10 is in the middle of the logarithms: √(20 · 80) of √(40 · 90).
     #[test]
     fn between_two_steps_a_saving_is_interpolated_round_by_round() {
@@ -323,6 +345,9 @@ mod tests {
         assert!((at.share.value - expected).abs() < 1e-9, "{at:?}");
         assert_eq!((at.work_ns, end.work_ns), (10_000.0, 100_000.0));
         assert!((end.share.value - 1.0 / 9.0).abs() < 1e-9);
+        // A step with more units may have less work.
+        let mixed = [measured(2, 1000.0, [20.0, 40.0]), measured(1, 100_000.0, [80.0, 90.0])];
+        assert_eq!(interpolated(&mixed), interpolated(&steps));
         // One step only: both amounts are its own.
         let [only] = &interpolated(&steps[..1])[..] else { panic!("one") };
         assert_eq!((only.work_ns, only.share.value), (1000.0, 0.5));
