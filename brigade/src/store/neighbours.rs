@@ -15,8 +15,8 @@ const MOST_ALIKE: usize = 8;
 /// The most folders that are looked into, the last ones by name: names begin with a date.
 const MOST_FOLDERS: usize = 1000;
 
-/// The longest records of another run, in bytes: as many as two hours of measuring fill.
-const LONGEST_OF_ANOTHER: u64 = 64 << 20;
+/// The longest records of another run, in bytes: as many as two hours and a half of `brigade run` fill.
+const LONGEST_OF_ANOTHER: u64 = 256 << 20;
 
 /// Runs in one folder, except the sides of comparisons.
 #[derive(Debug, Default)]
