@@ -12,15 +12,13 @@ pub const MEMORY: &str = "memory";
 pub const WHOLE: &str = "whole";
 
 /// The name of the case's figure: a server's CPU time of a request, of both sides, if that was
-/// measured; memory, if the process swept the number of tasks; or else the time of an operation.
+/// measured; memory, known or not, if the process swept the number of tasks; or else the time of an
+/// operation.
 pub fn figure_of(record: &Record) -> &str {
     let has = |name| record.measurement(name).is_some();
-    let sweep = record.ledger.as_deref().map(memory_parts);
     match record.principal() {
         _ if record.serving.is_some() && has("cpu") => "cpu",
-        _ if record.serving.is_none() && sweep.as_ref().and_then(memory_of_task).is_some() => {
-            MEMORY
-        }
+        _ if record.serving.is_none() && record.ledger.is_some() => MEMORY,
         Some(principal) if principal.name != "join" && has("join") => WHOLE,
         principal => principal.map_or("", |principal| &principal.name),
     }
