@@ -78,7 +78,11 @@ impl<'a> Reporter<'a> {
     /// Reads the other runs next to this folder, which has the run `own`.
     pub fn new(manifest: &'a Manifest, folder: &'a Path, own: &Run) -> Self {
         let others = alike(folder, own, &own.description.started_at).into_iter();
-        let others = others.map(|(_, mut saved)| OtherRun::new(manifest, &mut saved.run)).collect();
+        let other = |mut saved: Saved| {
+            let rounds = saved.schedule.rounds();
+            OtherRun::new(manifest, &mut saved.run, rounds)
+        };
+        let others = others.map(|(_, saved)| other(saved)).collect();
         Self { others, ..Self::alone(manifest, folder) }
     }
 

@@ -241,6 +241,12 @@ impl<'a> MeasuredLine<'a> {
         self.rows.iter().flatten().any(|row| row.figure.is_some())
     }
 
+    /// The row under a load, if there are enough rounds of it.
+    fn known(&self, load: usize) -> Option<&'a Row> {
+        let row = (*self.rows.get(load)?)?;
+        row.figure?.known().and(Some(row))
+    }
+
     fn figure(&self, load: usize) -> Option<f64> {
         Some((*self.rows.get(load)?)?.figure?.value)
     }
@@ -402,7 +408,12 @@ fn advice(
     lines: &[MeasuredLine],
 ) -> Option<LoadAdvice> {
     let (usual, others) = choices.split_first()?;
-    usual.rows.iter().flatten().next()?.figure?;
+    let compared =
+        others.iter().flat_map(|line| (0..loads.len()).filter_map(|at| usual.time_over(line, at)));
+    let compared: Option<Vec<Estimate>> = compared.map(Estimate::known).collect();
+    if compared?.is_empty() {
+        return None;
+    }
     let best = better(loads, usual, others);
     let depends = best.as_ref().is_some_and(|best| {
         let mut back = (0..loads.len()).filter_map(|at| best.line.time_over(usual, at));
@@ -451,9 +462,7 @@ fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     let ((label, first), others) = measured.split_first()?;
     let others: Vec<(String, Estimate)> = others
         .iter()
-        .filter_map(|(label, row)| Some(((*label).to_owned(), quotient(row, first)?)))
-        // A few rounds show nothing.
-        .filter(|(_, ratio)| ratio.interval.is_some())
+        .filter_map(|(label, row)| Some(((*label).to_owned(), quotient(row, first)?.known()?)))
         .collect();
     (!others.is_empty()).then_some(Fastest {
         text: text.to_owned(),
@@ -463,12 +472,12 @@ fn fastest(text: &str, choices: &[&MeasuredLine]) -> Option<Fastest> {
     })
 }
 
-/// How late others are under the last load, by choice.
+/// How late others are under the last load, by choice. `None` without the first.
 fn late(text: &str, loads: &[String], choices: &[&MeasuredLine]) -> Option<Late> {
     let last = loads.len().checked_sub(1)?;
     let mut lines = Vec::new();
     for line in choices {
-        let row = line.rows.get(last).copied().flatten();
+        let row = line.known(last);
         if let Some(p99_ns) = row.and_then(|row| row.percentiles.p99) {
             lines.push((line.spec.text.clone(), p99_ns));
         }
@@ -483,7 +492,7 @@ fn waking(load: &str, loads: &[String], choices: &[&MeasuredLine]) -> Option<Wak
     let at = loads.iter().position(|known| known == load)?;
     let mut lines = Vec::new();
     for line in choices {
-        let Some(row) = line.rows.get(at).copied().flatten() else { continue };
+        let Some(row) = line.known(at) else { continue };
         if let Some((each_ns, tasks)) = line.figure(at).zip(row.number("tasks")) {
             lines.push(Woken {
                 label: line.spec.text.clone(),
@@ -524,7 +533,15 @@ mod tests {
     fn row(ns: f64) -> Row {
         let figures = (1..=20).map(|round| ns * (1.0 + 0.01 * f64::from(round % 3)));
         let parameters = [("tasks".to_owned(), 8.into())].into();
-        Row { figure: Estimate::of(&[ns]), parameters, ..Row::of_figures(figures) }
+        Row { figure: Estimate::of(&[ns; 20]), parameters, ..Row::of_figures(figures) }
+    }
+
+    /// A row of two rounds.
+    fn few(ns: f64) -> Row {
+        Row {
+            figure: Estimate::of(&[ns; 2]),
+            ..Row { processes: Row::of_figures([ns; 2]).processes, ..row(ns) }
+        }
     }
 
     fn spec(text: &str) -> LineSpec {
@@ -601,10 +618,25 @@ mod tests {
         let (label, ratio) = &found.others[0];
         assert!(label == "slow" && (ratio.value - 3.0).abs() < 1e-9, "{found:?}");
         assert_eq!(fastest("{}", &[&lines[0]]), None, "of one there is none");
-        let few = |ns: f64| Row { figure: Estimate::of(&[ns]), ..Row::of_figures([ns]) };
-        let [slow_rows, fast_rows] = [[few(300.0)], [few(100.0)]];
-        let lines = [line(&slow, &slow_rows, 1.0), line(&fast, &fast_rows, 1.0)];
-        assert_eq!(fastest("{}", &lines.iter().collect::<Vec<_>>()), None, "of one round");
+    }
+
+    #[test]
+    fn a_few_rounds_answer_nothing() {
+        let loads = ["1".to_owned()];
+        let [slow, fast] = ["slow", "fast"].map(spec);
+        let percentiles = Percentiles { p99: Some(5e7), ..Percentiles::default() };
+        for (row, answers) in [(row as fn(f64) -> Row, 4), (few, 0)] {
+            let [slow_rows, fast_rows] = [300.0, 100.0].map(|ns| [Row { percentiles, ..row(ns) }]);
+            let lines = [line(&slow, &slow_rows, 8.0), line(&fast, &fast_rows, 8.0)];
+            let choices: Vec<&MeasuredLine> = lines.iter().collect();
+            let found = [
+                advice(&loads, &choices, &lines).map(LoadAnswer::Choose),
+                fastest("{}", &choices).map(LoadAnswer::Fastest),
+                late("{}", &loads, &choices).map(LoadAnswer::Late),
+                waking("1", &loads, &choices).map(LoadAnswer::Waking),
+            ];
+            assert_eq!(found.iter().flatten().count(), answers, "{found:?}");
+        }
     }
 
     /// A cliff is one only beyond its interval, and it is that of one woken task, not of all.

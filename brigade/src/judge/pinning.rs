@@ -27,7 +27,8 @@ pub struct Pinning {
 }
 
 impl Pinning {
-    /// The parts in the run with these rows; `None` if the group asks for none, or a case is missing.
+    /// The parts in the run with these rows; `None` if the group asks for none, a case is missing, or
+    /// there are too few rounds.
     pub fn new(group: &GroupSpec, rows: &[&[Row]]) -> Option<Self> {
         let PinningSpec { one_cpu, any_cpu, any_cpu_awake, other_cpu_awake } =
             group.pinning.as_ref()?;
@@ -47,6 +48,7 @@ impl Pinning {
         any_cpu_awake: &Row,
         other_cpu_awake: &Row,
     ) -> Option<Self> {
+        let difference = difference(&[any_cpu, one_cpu].map(Row::by_round))?.known()?;
         let one_cpu_ns = one_cpu.figure?.value;
         let any_cpu_ns = any_cpu.figure?.value;
         let whole_ns = (any_cpu_ns - one_cpu_ns).max(0.0);
@@ -58,7 +60,7 @@ impl Pinning {
         Some(Self {
             one_cpu_ns,
             any_cpu_ns,
-            difference: difference(&[any_cpu, one_cpu].map(Row::by_round))?,
+            difference,
             waking_ns,
             interrupt_ns,
             rest_ns: whole_ns - waking_ns - interrupt_ns.unwrap_or(0.0),
@@ -108,5 +110,8 @@ mod tests {
             assert_eq!(found.difference.value, times[1] - times[0]);
             assert_eq!(found.interrupt_ns.is_some(), crossing.is_some());
         }
+        let few = [4.0, 12.0, 7.0, 8.0]
+            .map(|ns| Row { figure: Estimate::of(&[ns]), ..Row::of_figures([ns; 2]) });
+        assert_eq!(Pinning::divided(&few[0], &few[1], &few[2], &few[3]), None);
     }
 }

@@ -15,7 +15,7 @@ use super::read_shares::ReadShares;
 use super::row::{Other, Quantity, Row, named};
 use super::run::{FiguresByCase, Run, case_of, figures_by_case};
 use super::savings::Savings;
-use super::state::{FEWEST_ROUNDS, State, Word};
+use super::state::{State, Word};
 use super::statistics::{CONFIDENCE, DEPENDENT, Estimate, difference, ratio};
 use crate::manifest::{
     AdditionSpec, FigureSpec, GroupSpec, Manifest, ReasonSpec, SentenceSpec, default_seconds,
@@ -244,11 +244,11 @@ pub struct OtherRun {
 
 impl OtherRun {
     /// What a saved run contributes.
-    pub fn new(manifest: &Manifest, run: &mut Run) -> Self {
+    pub fn new(manifest: &Manifest, run: &mut Run, rounds: u32) -> Self {
         Self {
             figures: run.figures(manifest),
             reference_ns: run.reference_ns(),
-            is_quiet: is_quiet(run),
+            is_quiet: State::of_run(run, rounds).word == Word::Quiet,
         }
     }
 }
@@ -256,7 +256,7 @@ impl OtherRun {
 /// The report of a run; `manifest` defines groups, comparisons and the first screen.
 pub fn report(manifest: &Manifest, data: RunData) -> Report {
     data.run.refresh(manifest);
-    let cases = Cases::new(manifest, data.run);
+    let cases = Cases::new(manifest, data.run, state(&data));
     let answers = answers(&manifest.sentences, &cases);
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
@@ -285,28 +285,32 @@ fn next(manifest: &Manifest, cases: &Cases, answers: &[Answer]) -> Option<NextRu
     })
 }
 
+/// The state of a run, next to earlier quiet ones.
+fn state(data: &RunData) -> State {
+    let quiet = data.alike.iter().filter(|other| other.is_quiet);
+    let earlier_ns: Vec<f64> = quiet.filter_map(|other| other.reference_ns).collect();
+    let state = State::of_run(data.run, data.progress.rounds);
+    state.with_pace(data.run.reference_ns(), &earlier_ns)
+}
+
 /// The rows of a run's cases.
 struct Cases<'a> {
     rows: Vec<&'a [Row]>,
     /// The names of the cases that the run is for, with those that cannot run here.
     planned: Vec<String>,
-    /// Whether ratios of the run answer questions.
-    is_fit: bool,
-    /// Whether nothing disturbed it, however few its rounds.
-    is_quiet: bool,
+    /// The run's state.
+    state: State,
 }
 
 impl<'a> Cases<'a> {
-    fn new(manifest: &Manifest, run: &'a Run) -> Self {
+    fn new(manifest: &Manifest, run: &'a Run, state: State) -> Self {
         let description = &run.description;
         let name = |name: &String| {
             case_of(manifest, description, name).map_or(name, |case| &case.name).clone()
         };
         let skipped = description.skipped.iter().map(|skipped| &skipped.case);
         let planned = description.cases.iter().chain(skipped).map(name).collect();
-        let state = State::of_run(run, FEWEST_ROUNDS);
-        let is_quiet = state.word == Word::Quiet;
-        Self { rows: run.rows(), planned, is_fit: state.is_fit, is_quiet }
+        Self { rows: run.rows(), planned, state }
     }
 
     /// The row of a case, or of one of its measurements.
@@ -321,6 +325,9 @@ impl<'a> Cases<'a> {
         let Some(other) = spec.other() else { return Some(Row { label, ..row.clone() }) };
         let measurement = spec.other_measurement.as_ref().or(spec.measurement.as_ref());
         let other = self.row(other, measurement.map(String::as_str))?;
+        if row.unit != other.unit {
+            return None;
+        }
         let sides = [row, other].map(Row::by_round);
         let is_ratio = spec.over.is_some();
         let unit = if is_ratio { Quantity::Ratio } else { row.unit };
@@ -344,13 +351,14 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// A row over that of another case, or of one of its measurements.
+    /// A row over that of another case, or of one of its measurements, if both have one unit.
     fn ratio(&self, row: &Row, over: &str, measurement: Option<&str>) -> Option<Estimate> {
-        let over = self.row(over, measurement)?.by_round();
-        ratio(&[row.by_round(), over], CONFIDENCE, DEPENDENT)
+        let over = self.row(over, measurement).filter(|over| over.unit == row.unit)?;
+        ratio(&[row, over].map(Row::by_round), CONFIDENCE, DEPENDENT)
     }
 
-    /// What a case costs next to another one, to whose operations it is added.
+    /// What a case costs next to another one, to whose operations it is added; `None` after too few
+    /// rounds.
     fn addition(&self, spec: &AdditionSpec) -> Option<Addition> {
         let row = self.row(&spec.case, None)?;
         let to = self.row(&spec.to, None)?;
@@ -358,7 +366,7 @@ impl<'a> Cases<'a> {
             text: spec.text.clone(),
             added_ns: row.figure?,
             to_ns: to.figure?,
-            share: self.ratio(row, &spec.to, None)?,
+            share: self.ratio(row, &spec.to, None)?.known()?,
         })
     }
 
@@ -393,14 +401,9 @@ fn inherited(run: &Run) -> Vec<InheritedFact> {
     changed.chain(unusual.map(InheritedFact::Unusual)).collect()
 }
 
-/// Whether nothing disturbed a run, however few its rounds.
-fn is_quiet(run: &Run) -> bool {
-    State::of_run(run, FEWEST_ROUNDS).word == Word::Quiet
-}
-
 /// How far the next quiet run will be from a quiet one.
-fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases, state: &State) -> Option<Repeat> {
-    if !cases.is_quiet || !state.has_usual_pace() {
+fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases) -> Option<Repeat> {
+    if cases.state.word != Word::Quiet {
         return None;
     }
     let rows = || cases.rows.iter().map(|rows| &rows[0]);
@@ -426,10 +429,6 @@ fn repeat(manifest: &Manifest, data: &RunData, cases: &Cases, state: &State) -> 
 
 fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
     let Run { description, environment, .. } = &*data.run;
-    let own_ns = data.run.reference_ns();
-    let quiet = data.alike.iter().filter(|other| other.is_quiet);
-    let earlier_ns: Vec<f64> = quiet.filter_map(|other| other.reference_ns).collect();
-    let state = State::of_run(data.run, data.progress.rounds).with_pace(own_ns, &earlier_ns);
     let command = description.procedure.as_ref().map(|procedure| procedure.command.clone());
     RunSummary {
         name: data.name.clone(),
@@ -444,9 +443,9 @@ fn summary(manifest: &Manifest, data: &RunData, cases: &Cases) -> RunSummary {
         progress: data.progress.clone(),
         skipped: description.skipped.clone(),
         lost_time: data.run.lost_time(),
-        reference_ns: own_ns,
-        repeat: repeat(manifest, data, cases, &state),
-        state,
+        reference_ns: data.run.reference_ns(),
+        repeat: repeat(manifest, data, cases),
+        state: cases.state.clone(),
     }
 }
 
@@ -482,7 +481,7 @@ const ASLEEP: f64 = 0.25;
 /// then the farthest from the guess, measured from the nearer end of the interval. None from a run
 /// that was disturbed: that biases ratios, too.
 fn answers(sentences: &[SentenceSpec], cases: &Cases) -> Vec<Answer> {
-    if !cases.is_fit {
+    if !cases.state.is_fit {
         return Vec::new();
     }
     let answers = sentences.iter().filter_map(|spec| {
@@ -540,7 +539,7 @@ fn groups(manifest: &Manifest, run: &Run, cases: &Cases) -> Vec<Group> {
     }
     let measured = manifest.groups.iter().zip(rows).filter(|(_, rows)| !rows.is_empty());
     let groups = measured.map(|(stated, rows)| Group {
-        is_fit: cases.is_fit,
+        is_fit: cases.state.is_fit,
         name: stated.name.clone(),
         question: stated.question.clone(),
         note: stated.note.clone(),
@@ -620,7 +619,7 @@ mod tests {
         ];
         let mut run = saved.judged();
         run.refresh(&manifest);
-        let group = &groups(&manifest, &run, &Cases::new(&manifest, &run))[1];
+        let group = &groups(&manifest, &run, &Cases::new(&manifest, &run, State::default()))[1];
         let seen: Vec<_> = group
             .comparisons
             .iter()
@@ -647,7 +646,7 @@ mod tests {
         manifest.groups[1].addition = addition("text = '{}'\ncase = 'tasks'\nto = 'unmeasured'");
         let mut run = fixtures::run().judged();
         run.refresh(&manifest);
-        let groups = groups(&manifest, &run, &Cases::new(&manifest, &run));
+        let groups = groups(&manifest, &run, &Cases::new(&manifest, &run, State::default()));
         let found = groups[0].addition.as_ref().unwrap();
         let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.02;
         assert!(close(found.added_ns.value, 905.0) && close(found.to_ns.value, 1790.0));
@@ -655,18 +654,20 @@ mod tests {
         assert_eq!(groups[1].addition, None);
     }
 
+    const ENOUGH: u32 = 12;
+
     /// Half of the time of the other run went to other processes.
     #[test]
     fn only_a_quiet_run_is_forecast_and_by_quiet_ones() {
         let manifest = fixtures::manifest();
         let quiet = fixtures::run();
         let busy = busy();
-        let alike = &[&quiet, &busy].map(|run| OtherRun::new(&manifest, &mut run.judged()));
+        let alike = &[&quiet, &busy].map(|run| OtherRun::new(&manifest, &mut run.judged(), ENOUGH));
         let runs = |saved: &WholeRun| {
             let data = RunData {
                 name: String::new(),
                 run: &mut saved.judged(),
-                progress: RunProgress::default(),
+                progress: RunProgress { rounds: ENOUGH, ..RunProgress::default() },
                 alike,
             };
             report(&manifest, data).run.repeat.map(|repeat| repeat.runs)

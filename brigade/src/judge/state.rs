@@ -45,7 +45,7 @@ pub struct State {
     pub speed_change: Option<f64>,
     /// How fast the machine was compared with earlier quiet runs; `null` for fewer than two.
     pub pace: Option<Pace>,
-    /// Whether so little time was lost that its ratios answer questions.
+    /// Whether it has enough rounds, and lost so little time, that its ratios answer questions.
     pub is_fit: bool,
     /// Whether the machine kept its speed as well, so that its times can be compared with those of
     /// another run.
@@ -111,7 +111,7 @@ impl State {
         } else {
             Word::Quiet
         };
-        let is_fit = share <= UNFIT;
+        let is_fit = share <= UNFIT && rounds >= FEWEST_ROUNDS;
         let is_comparable = is_fit && !is_unsteady;
         Self { word, causes, speed_change, pace: None, is_fit, is_comparable, programs: Vec::new() }
     }
@@ -135,9 +135,10 @@ impl State {
         Self { word, pace: Some(pace), ..self }
     }
 
-    /// Whether the machine was as fast as in earlier quiet runs, as far as there are any.
-    pub fn has_usual_pace(&self) -> bool {
-        self.pace.is_none_or(Pace::is_usual)
+    /// Whether so much time was lost that ratios do not answer questions.
+    pub fn is_disturbed(&self) -> bool {
+        let seen = self.causes.iter().filter(|cause| !cause.is_bound);
+        seen.map(|cause| cause.share).sum::<f64>() > UNFIT
     }
 
     /// Whether an emulator ran the programs.
@@ -180,7 +181,9 @@ mod tests {
         let state = State::new(Some(lost), Some(change), 12);
         let found = (state.word, state.is_fit, state.is_comparable);
         assert_eq!(found, (expected, is_fit, is_comparable), "{lost:?} {change}");
-        assert_eq!(State::new(Some(lost), None, 2).word, Word::Early);
+        assert_eq!(state.is_disturbed(), !is_fit, "{lost:?}");
+        let short = State::new(Some(lost), None, 2);
+        assert_eq!((short.word, short.is_fit, short.is_comparable), (Word::Early, false, false));
     }
 
     #[test]
@@ -224,8 +227,6 @@ mod tests {
         ] {
             let state = State::new(Some(lost), None, 12).with_pace(Some(own_ns), earlier_ns);
             assert_eq!(state.word, expected, "{own_ns} {earlier_ns:?}: {state:?}");
-            let is_usual = matches!(expected, Word::Quiet);
-            assert_eq!(state.has_usual_pace(), is_usual, "{state:?}");
             assert_eq!(state.is_fit, expected != Word::Busy, "ratios remain");
         }
         let unknown = State::new(Some(quiet), None, 12).with_pace(None, &[500.0, 500.0]);

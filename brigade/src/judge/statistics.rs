@@ -70,6 +70,11 @@ impl Estimate {
         Some(Self { value, interval, count: sorted.len() })
     }
 
+    /// Itself if it has an interval: a few rounds show nothing.
+    pub fn known(self) -> Option<Self> {
+        self.interval.and(Some(self))
+    }
+
     /// Widens the interval for a variance `inflation` times as large. It moves the logarithms of
     /// the ends if all are positive, so that no time becomes negative.
     fn widened(self, inflation: f64) -> Self {

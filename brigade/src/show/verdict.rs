@@ -51,6 +51,7 @@ pub fn verdict(run: &RunSummary) -> RunVerdict {
     } else if telling == Word::Early && !run.progress.is_complete && run.progress.resumable {
         format!("{text} Resume the run.")
     } else if !state.is_fit
+        && telling != Word::Early
         && let Some(command) = command::same_cases(run)
     {
         let cause = what_disturbed(state);
@@ -95,7 +96,7 @@ fn too_few_rounds() -> String {
 fn telling_word(state: &State) -> Word {
     let seen = state.causes.iter().find(|cause| !cause.is_bound);
     match (state.word, seen) {
-        (Word::Early, Some(cause)) if !state.is_fit => cause.word,
+        (Word::Early, Some(cause)) if state.is_disturbed() => cause.word,
         (word, _) => word,
     }
 }
@@ -124,9 +125,13 @@ pub fn no_answer(state: &State, command: Option<&str>) -> RunVerdict {
         Word::Early if state.is_unsteady() => Word::Unsteady,
         other => other,
     };
-    let cause = what_disturbed(state);
     let command = command.map_or(String::new(), |command| format!(": {}", unbroken(command)));
-    let text = format!("{cause}. No answer; repeat it {}{command}", when(named));
+    let text = match named {
+        Word::Early => format!("{} No answer; repeat it{command}", too_few_rounds()),
+        named => {
+            format!("{}. No answer; repeat it {}{command}", what_disturbed(state), when(named))
+        }
+    };
     RunVerdict { word: word(named), is_good: false, text }
 }
 
@@ -236,7 +241,7 @@ mod tests {
     /// A run of these words in this state, as far as it went.
     fn run(word: Word, is_fit: bool, command: &[&str]) -> RunSummary {
         let mut run = fixtures::report().run;
-        let causes = vec![Cause { word: Word::Busy, share: 0.03, is_bound: is_fit }];
+        let causes = vec![Cause { word: Word::Busy, share: 0.3, is_bound: is_fit }];
         run.state = State { word, causes, is_fit, is_comparable: is_fit, ..State::default() };
         run.command = command.iter().map(|word| (*word).to_owned()).collect();
         run
@@ -298,9 +303,10 @@ mod tests {
         run.progress.seconds_left = Some(1.0);
         assert_eq!(verdict(&run).word, "EARLY");
         run.progress.seconds_left = None;
-        run.state.is_fit = true;
-        let RunVerdict { word, text, .. } = verdict(&run);
-        assert!(word == "SHORT" && !text.contains("other programs"), "{word}: {text}");
+        run.state.causes[0].is_bound = true;
+        for RunVerdict { word, text, .. } in [verdict(&run), no_answer(&run.state, Some("x"))] {
+            assert!(word == "SHORT" && !text.contains("other programs"), "{word}: {text}");
+        }
     }
 
     #[test]
