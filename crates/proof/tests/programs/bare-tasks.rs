@@ -3,7 +3,7 @@
 //! an operation in nanoseconds: of a timer armed and cancelled, of one woken thread, of one acquisition, or of
 //! one created thread.
 //!
-//! Usage: `bare-tasks timers|wake|readers|create SECONDS`
+//! Usage: `bare-tasks timers|wake|readers|busy-readers|create SECONDS`
 
 use std::env;
 use std::pin::Pin;
@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use harness::work::spend;
 use tokio::runtime;
 use tokio::time::{Sleep, sleep};
 
@@ -28,6 +29,8 @@ const PENDING: usize = 1000;
 const SLEEPERS: usize = 100;
 /// Threads that read and write.
 const TASKS: u64 = 8;
+/// Units of work of an acquisition, of busy readers and writers.
+const INSIDE: u64 = 100;
 /// The share of acquisitions that read, in percent.
 const READ: u64 = 90;
 /// One in so many reads is timed, as each write is.
@@ -45,7 +48,8 @@ fn main() -> anyhow::Result<()> {
     let mean_ns = match what.as_str() {
         "timers" => timers(limit)?,
         "wake" => wake(limit)?,
-        "readers" => readers(limit)?,
+        "readers" => readers(limit, 0)?,
+        "busy-readers" => readers(limit, INSIDE)?,
         "create" => create(limit),
         other => bail!("nothing is called {other}"),
     };
@@ -199,26 +203,36 @@ fn wake(limit: Duration) -> anyhow::Result<f64> {
     })
 }
 
-/// Threads read and write under `std::sync::RwLock`.
-fn readers(limit: Duration) -> anyhow::Result<f64> {
+/// Does so many units of work, if any, once `before` is known: the work of one acquisition does not begin
+/// before that of the one before it has ended.
+fn work(units: u64, before: u64) -> u64 {
+    let none = before & std::hint::black_box(0);
+    if units > 0 { spend(units | none) } else { before }
+}
+
+/// Threads read and write under `std::sync::RwLock`, with so many units of work inside, as with `--inside`.
+fn readers(limit: Duration, inside: u64) -> anyhow::Result<f64> {
     let shared = RwLock::new([0_u64; 2]);
     let begin = Instant::now();
     let is_over = AtomicBool::new(false);
     let task = |number: u64| {
         let mut random = number;
-        let [mut reads, mut writes, mut torn, mut waited] = [0_u64; 4];
+        let [mut reads, mut writes, mut torn, mut waited, mut computed] = [0_u64; 5];
         loop {
             let is_read = (next(&mut random) * 100) >> 32 < READ;
             let asked = (!is_read || reads.is_multiple_of(TIMED)).then(Instant::now);
             if is_read {
                 let words = shared.read().expect("no panic");
                 waited += asked.map_or(0, |asked| asked.elapsed().as_nanos() as u64);
-                torn += u64::from(words[0] != std::hint::black_box(&words)[1]);
+                let before = words[0];
+                computed = work(inside, computed ^ before);
+                torn += u64::from(before != std::hint::black_box(&words)[1]);
                 reads += 1;
             } else {
                 let mut words = shared.write().expect("no panic");
                 waited += asked.map_or(0, |asked| asked.elapsed().as_nanos() as u64);
                 words[1] += 1;
+                computed = work(inside, computed ^ words[1]);
                 std::hint::black_box(&mut words)[0] += 1;
                 writes += 1;
             }
@@ -227,7 +241,7 @@ fn readers(limit: Duration) -> anyhow::Result<f64> {
                 is_over.store(true, Relaxed);
             }
             if is_over.load(Relaxed) {
-                std::hint::black_box(waited);
+                std::hint::black_box((waited, computed));
                 return [made, writes, torn];
             }
         }
