@@ -25,7 +25,8 @@ pub struct Due {
 }
 
 impl Due {
-    fn new([least, most]: [Duration; 2], rng: &mut Rng) -> Self {
+    /// A time at random between these two, and others before and after it.
+    pub fn new([least, most]: [Duration; 2], rng: &mut Rng) -> Self {
         let after = random([least, most], rng);
         Self { after, later: random([after, most], rng), earlier: random([least, after], rng) }
     }

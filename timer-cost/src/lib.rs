@@ -12,7 +12,7 @@
 //! |---|---|---|---|
 //! | `tokio` | create a `Sleep` and poll it | drop it | `Sleep::reset` |
 //! | `tokio-timeout` | create a `Timeout` of a future that is not ready, and poll it | poll it when the future is ready, and drop it | – |
-//! | `async-io` | create a `Timer` and poll it | drop it | `Timer::set_after` |
+//! | `async-io` | create a `Timer` and poll it; each wakes the thread of async-io by a `write` if that sleeps | drop it | `Timer::set_after` |
 //! | `timerfd` | `timerfd_settime` | the same with 0 | the same |
 //! | `posix` | `timer_settime` | the same with 0 | the same |
 //! | `heap` | push onto a `BinaryHeap`; `timerfd_settime` if it is due before all others | mark it as dead; once half are dead, remove these | cancel and arm |
@@ -38,7 +38,7 @@ mod driver;
 mod timers;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -51,6 +51,7 @@ use harness::{Bench, Count, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind, a
 use nix::sys::timer::Timer;
 use nix::sys::timerfd::TimerFd;
 use tokio::runtime::Builder;
+use tokio::task::JoinHandle;
 use tokio::time::{Sleep, Timeout, sleep};
 
 use crate::driver::{Driver, Due, cycle};
@@ -198,13 +199,18 @@ fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
         let rivals = End(Arc::default());
         let rival = |_| tokio::spawn(rival::<A>(Arc::clone(&rivals.0), driver.dues.clone()));
         let tasks: Vec<_> = (1..flags.workers).map(rival).collect();
+        let are_too_few = |rivals: &AtomicU32| {
+            let has_ended = bench.is_interrupted() || tasks.iter().any(JoinHandle::is_finished);
+            !has_ended && rivals.load(Relaxed) + 1 < flags.workers
+        };
         // Once it has fired, the runtime's driver has seen the pending timers, and sleeps no more.
         sleep(TICK).await;
-        while rivals.0.ready.load(Relaxed) + 1 < flags.workers {
+        while are_too_few(&rivals.0.ready) {
             sleep(TICK).await;
         }
         rivals.0.begun.store(true, Relaxed);
-        while rivals.0.busy.load(Relaxed) + 1 < flags.workers {
+        while are_too_few(&rivals.0.busy) {
+            // Not with a timer of tokio: if all workers are busy, none sees that it is due.
             thread::sleep(TICK);
         }
         let measured = driver.measure();
@@ -212,14 +218,16 @@ fn on_tokio<A: Alarm>(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     })
 }
 
-/// The tasks on the other workers. Each of these says only itself, so `Relaxed` is enough: seen later, a
-/// task begins or ends a cycle later.
+/// The tasks on the other workers. Nothing else depends on these values, so `Relaxed` is enough: if one is seen
+/// later, a task begins or ends a cycle later.
 #[derive(Debug, Default)]
 struct Rivals {
     ready: AtomicU32,
     begun: AtomicBool,
     /// Those that have made their first cycles.
     busy: AtomicU32,
+    /// How often one has made [`BATCH`] cycles.
+    batches: AtomicU64,
     over: AtomicBool,
 }
 
@@ -243,13 +251,34 @@ async fn rival<A: Alarm>(rivals: Arc<Rivals>, dues: Vec<Due>) -> io::Result<()> 
     rivals.busy.fetch_add(1, Relaxed);
     while !rivals.over.load(Relaxed) {
         cycle(&mut timers, &dues)?;
+        rivals.batches.fetch_add(1, Relaxed);
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
+
     use super::*;
+
+    #[test]
+    fn rivals_make_cycles_until_the_run_is_over() {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build();
+        let runtime = runtime.expect("a runtime");
+        let rivals = Arc::new(Rivals::default());
+        let hours = [1, 2].map(|hours| Duration::from_secs(3600 * hours));
+        let dues = vec![Due::new(hours, &mut Rng::with_seed(1)); BATCH];
+        let task = runtime.spawn(rival::<Sleep>(Arc::clone(&rivals), dues));
+        rivals.begun.store(true, Relaxed);
+        while rivals.batches.load(Relaxed) < 3 {
+            assert!(!task.is_finished());
+            thread::sleep(TICK);
+        }
+        rivals.over.store(true, Relaxed);
+        runtime.block_on(outcome(task)).expect("no timer fails");
+        assert_eq!((rivals.ready.load(Relaxed), rivals.busy.load(Relaxed)), (1, 1));
+    }
 
     /// With a place in a vector and in the allocator; of the heap twice as many entries.
     #[test]
