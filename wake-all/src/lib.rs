@@ -216,20 +216,22 @@ impl Waker {
             return Ok(());
         }
         self.await_sleep().await?;
+        let mut times = Times::new(self.bench.tasks());
         for round in self.bench.clone().rounds(None) {
-            let mut times = Times::new(self.bench.tasks());
+            times.clear();
             let mut awake = 0;
             while !round.is_enough(times.last.count()) {
                 awake += self.awake;
                 self.wake(&mut times).await?;
             }
+            round.end();
             if round.purpose == Purpose::Measured
                 && self.flags.claims_a_switch()
                 && counts_switches()
             {
                 self.bench.report(Fact::Awake(awake));
             }
-            round.finish(vec![times.last, times.first, times.first_to_last, times.call], None)?;
+            round.finish(times.all(), None)?;
         }
         self.bench.observe()?;
         self.hall.begin(true);
@@ -292,7 +294,7 @@ fn start_thread(number: usize, body: Body) -> anyhow::Result<JoinHandle<()>> {
     thread.map_err(to_create(format_args!("task {number}")))
 }
 
-/// The times of the events of a round.
+/// The times of the events of a round, in memory that is allocated before the first one.
 struct Times {
     last: Samples,
     first: Samples,
@@ -309,5 +311,15 @@ impl Times {
             first_to_last: of_event("first_to_last"),
             call: of_event("call"),
         }
+    }
+
+    fn clear(&mut self) {
+        let Self { last, first, first_to_last, call } = self;
+        [last, first, first_to_last, call].into_iter().for_each(Samples::clear);
+    }
+
+    /// All of them, the principal one first.
+    fn all(&self) -> Vec<Samples> {
+        [&self.last, &self.first, &self.first_to_last, &self.call].map(Samples::clone).into()
     }
 }
