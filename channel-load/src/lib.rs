@@ -106,8 +106,9 @@ struct Flags {
     #[arg(value_parser = value_parser!(u32).range(1..=MOST_TASKS))]
     consumers: u32,
 
-    /// Messages for which the channel has room, or `unbounded` [default: 64; a pipe has its own]
-    #[arg(long, value_name = "N", value_parser = capacity)]
+    /// Messages for which the channel has room, or `unbounded`; a pipe has its own
+    #[arg(long, value_name = "N", value_parser = capacity, default_value = "64")]
+    #[arg(default_value_if("channel", "pipe", None))]
     capacity: Option<Capacity>,
 
     /// Take credit for 1024 messages at a time, as with `--capacity unbounded`
