@@ -242,7 +242,7 @@ mod tests {
         let bench = Bench::standalone(2, 1, 0, None).expect("affinity");
         let round = bench.rounds(None).next().expect("the measured one");
         let shared = Shared::new(&line.flags);
-        let mut receipt = Receipt::new(&shared, &round, 0);
+        let mut receipt = Receipt::new(&shared, &round, 0, None);
         let end = block_on(inlets[0].receive(&mut receipt));
         assert_eq!(end.expect_err("no sender").kind(), ErrorKind::BrokenPipe, "{case}");
         let mut tally = Tally::default();

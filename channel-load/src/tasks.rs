@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use anyhow::ensure;
 use harness::async_tasks::caught;
 use harness::crew::Member;
-use harness::rounds::Round;
+use harness::rounds::{Purpose, Round};
 use harness::samples::Samples;
 use harness::work::spend;
 use harness::{Apart, Blocks, Measured, clock};
@@ -48,7 +48,7 @@ impl Shared {
             flags: flags.clone(),
             blocks: Blocks::new(BLOCK, "message"),
             sending: Apart::default(),
-            // Consumers return theirs in whole lots, so each may keep almost one, also from one round to the next.
+            // Consumers return theirs in whole lots, so each may keep almost one until its round ends.
             credit: flags.has_credit().then(|| Semaphore::new((lots * CREDIT) as usize)),
         }
     }
@@ -83,18 +83,6 @@ impl Shared {
     fn return_credit(&self, messages: u64) {
         if let Some(credit) = &self.credit {
             credit.add_permits(messages as usize);
-        }
-    }
-
-    /// Counts what a consumer has received in all: called after each lot of either kind.
-    #[inline(never)]
-    fn end_lot(&self, round: &Round, received: u64) {
-        if received.is_multiple_of(CREDIT) {
-            self.return_credit(CREDIT);
-        }
-        let lot = self.flags.lot;
-        if round.rate.is_none() && received.is_multiple_of(lot) {
-            self.blocks.count(round, lot);
         }
     }
 }
@@ -202,11 +190,7 @@ impl Producer {
     /// A closed loop.
     async fn compete(&mut self, round: &Round) -> io::Result<Tally> {
         let Self { number: producer, outlet, shared } = self;
-        // Tasks of a runtime would wait by yielding, which takes CPU time.
-        if shared.flags.are_threads() {
-            round.sleep_until(round.begin_ns).await?;
-        }
-        shared.blocks.begin(clock::now());
+        shared.blocks.begin(round, shared.flags.runtime.runtime).await?;
         let mut sent = 0;
         while !round.is_over() {
             shared.take_credit(CREDIT).await?;
@@ -265,7 +249,7 @@ pub trait Sends: Send {
 
 /// What a consumer does with its end.
 pub trait Receives: Send {
-    /// Receives until an end mark, and returns the number of messages before it in all rounds.
+    /// Receives until an end mark, and returns the number of messages before it, with the head start.
     fn receive<'a>(&'a mut self, receipt: &'a mut Receipt<'_>) -> Transfer<'a>;
 }
 
@@ -294,16 +278,19 @@ impl Batch<'_> {
 pub struct Consumer {
     inlet: Box<dyn Receives>,
     shared: Arc<Shared>,
-    /// Messages that it received in all rounds, and a head start.
-    received: u64,
+    /// How much of its first lot it has when a round begins.
+    head_start: u64,
+    /// Memory for the times of an open loop, allocated before the first round.
+    late: Option<Box<Samples>>,
 }
 
 impl Consumer {
     /// The consumer with this number among consumers, and where it receives.
     pub fn new(number: usize, inlet: Box<dyn Receives>, shared: &Arc<Shared>) -> Self {
-        let Flags { consumers, lot, .. } = shared.flags;
-        let received = Blocks::head_start(number, consumers as usize, lot);
-        Self { inlet, shared: Arc::clone(shared), received }
+        let Flags { consumers, lot, rate, .. } = shared.flags;
+        let late = rate.map(|_| Box::new(Samples::new(Measured::single("message", "message"))));
+        let head_start = Blocks::head_start(number, consumers as usize, lot);
+        Self { inlet, shared: Arc::clone(shared), head_start, late }
     }
 
     /// The consumer's main function, until the run is over.
@@ -319,18 +306,25 @@ impl Consumer {
                 // Producers would wait for what this task does not return.
                 credit.close();
             }
-            member.finish(received?);
+            let mut tally = received?;
+            if round.purpose == Purpose::Warmup {
+                self.late = tally.late.take();
+                if let Some(late) = &mut self.late {
+                    late.clear();
+                }
+            }
+            member.finish(tally);
         }
         Ok(())
     }
 
     /// Receives until the round's end mark.
     async fn receive(&mut self, round: &Round) -> io::Result<Tally> {
-        let shared = &*self.shared;
-        let before = self.received;
-        let mut receipt = Receipt::new(shared, round, before);
-        self.received = self.inlet.receive(&mut receipt).await?;
-        Ok(Tally { messages: self.received - before, ..receipt.tally })
+        let late = self.late.take();
+        let mut receipt = Receipt::new(&self.shared, round, self.head_start, late);
+        let received = self.inlet.receive(&mut receipt).await?;
+        receipt.return_credit(received);
+        Ok(Tally { messages: received - self.head_start, ..receipt.tally })
     }
 }
 
@@ -340,8 +334,10 @@ pub struct Receipt<'a> {
     round: &'a Round,
     /// Units of work for each message.
     work: u64,
-    /// Messages that it received in the rounds before.
+    /// The number of messages with which it begins.
     pub before: u64,
+    /// The number of messages for which it has returned credit.
+    credited: u64,
     /// A lot of one kind or the other ends where these bits of the number of messages are 0.
     lot_bits: u64,
     /// What it received.
@@ -349,25 +345,29 @@ pub struct Receipt<'a> {
 }
 
 impl<'a> Receipt<'a> {
-    /// Nothing so far, after so many messages in the rounds before.
-    pub fn new(shared: &'a Shared, round: &'a Round, before: u64) -> Self {
-        let samples = || Box::new(Samples::new(Measured::single("message", "message")));
+    /// Nothing so far, but for a head start. `late` is memory for the times of an open loop.
+    pub fn new(
+        shared: &'a Shared,
+        round: &'a Round,
+        before: u64,
+        late: Option<Box<Samples>>,
+    ) -> Self {
         let tally = Tally {
             seen: vec![Seen::default(); shared.flags.producers as usize],
-            late: round.rate.map(|_| samples()),
+            late,
             last_ns: round.begin_ns,
             ..Tally::default()
         };
         let Flags { work, lot, .. } = shared.flags;
         // Both are powers of two.
-        Self { shared, round, work, before, lot_bits: lot.min(CREDIT) - 1, tally }
+        Self { shared, round, work, before, credited: before, lot_bits: lot.min(CREDIT) - 1, tally }
     }
 
     /// Counts a message, and spends its work. Returns `false` of an end mark.
     #[inline]
     pub fn take<const W: usize>(&mut self, received: u64, message: Message<W>) -> bool {
         let Some((producer, number)) = message.content() else { return false };
-        let Self { shared, round, work, lot_bits, tally, .. } = self;
+        let Self { shared, round, work, lot_bits, tally, .. } = &mut *self;
         let seen = &mut tally.seen[producer];
         if number <= seen.last {
             tally.is_mixed_up = true;
@@ -385,8 +385,26 @@ impl<'a> Receipt<'a> {
             spend(*work);
         }
         if received & *lot_bits == 0 {
-            shared.end_lot(round, received);
+            self.end_lot(received);
         }
         true
+    }
+
+    /// Counts what it has received: called after each lot of either kind.
+    #[inline(never)]
+    fn end_lot(&mut self, received: u64) {
+        if received.is_multiple_of(CREDIT) {
+            self.return_credit(received);
+        }
+        let lot = self.shared.flags.lot;
+        if self.round.rate.is_none() && received.is_multiple_of(lot) {
+            self.shared.blocks.count(self.round, lot);
+        }
+    }
+
+    /// Returns credit for all that it has received.
+    fn return_credit(&mut self, received: u64) {
+        self.shared.return_credit(received - self.credited);
+        self.credited = received;
     }
 }

@@ -58,7 +58,7 @@ use harness::{Bench, Fact, Lateness, Launch, RuntimeFlags, RuntimeKind, Spec, Ta
 use crate::locks::{
     Adaptive, Blocking, Broken, BrokenRead, Futex, Inherit, Lock, Normal, NormalRw, Spin, WriterRw,
 };
-use crate::tally::{Mixed, Tally};
+use crate::tally::{Counts, Tally, Waits};
 use crate::task::{AnyShared, Shared, Task};
 
 /// The least work inside with which readers that may be inside together are seen to be, in units.
@@ -257,15 +257,15 @@ async fn drive(
     shared: &dyn AnyShared,
 ) -> anyhow::Result<()> {
     for round in bench.rounds(flags.rate).announced_to(bench.tasks()) {
-        shared.begin(&round);
+        shared.begin();
         let tallies = crew.run(&round).await?;
-        let mixed = Mixed::sum(&tallies);
-        verify(flags, &tallies, mixed.as_ref(), shared.counted())?;
-        if let Some(mixed) = &mixed
+        let mixed = Counts::sum(&tallies);
+        verify(flags, &tallies, mixed, shared.counted())?;
+        if let Some(mixed) = mixed
             && round.purpose == Purpose::Warmup
             && can_see_readers(flags, bench)
         {
-            bench.report(Fact::ReadersTogether(mixed.counts.together));
+            bench.report(Fact::ReadersTogether(mixed.together));
         }
         if round.purpose == Purpose::Traced {
             round.finish_traced(shared.stops());
@@ -274,19 +274,20 @@ async fn drive(
             if round.purpose == Purpose::Measured && !samples.is_empty() {
                 let acquired = tallies.iter().map(|tally| tally.acquired).sum();
                 bench.report(Fact::Operations(acquired));
-            }
-            if let Some(mixed) = mixed
-                && !samples.is_empty()
-            {
-                samples.extend([mixed.waits.reads, mixed.waits.writes]);
+                samples.extend(
+                    Waits::sum(&tallies).into_iter().flat_map(|all| [all.reads, all.writes]),
+                );
             }
             round.finish(samples, None)?;
+        } else if round.purpose == Purpose::Warmup {
+            round.finish(Vec::new(), None)?;
         } else {
             // A task of a runtime waits by yielding.
             if flags.runtime.runtime != RuntimeKind::Threads {
                 bench.report(Fact::UnknownCpu);
             }
-            let late = Lateness::sum("acquisition", tallies.into_iter().filter_map(|one| one.late));
+            let late = tallies.into_iter().filter_map(|tally| tally.timed.late);
+            let late = Lateness::sum("acquisition", late);
             round.finish(vec![late.from_due, late.from_call], Some(late.kept))?;
         }
     }
@@ -300,12 +301,12 @@ async fn drive(
 fn verify(
     flags: &Flags,
     tallies: &[Tally],
-    mixed: Option<&Mixed>,
+    mixed: Option<Counts>,
     counted: u64,
 ) -> anyhow::Result<()> {
     let lock = harness::flags::name(&flags.lock);
     let mut made: u64 = tallies.iter().map(|tally| tally.acquired).sum();
-    if let Some(Mixed { counts, .. }) = mixed {
+    if let Some(counts) = mixed {
         ensure!(
             counts.torn == 0,
             "--lock {lock}: this lock lets readers in next to a writer: in {} of {} reads the two \

@@ -7,7 +7,7 @@ use harness::clock;
 use harness::rounds::{Purpose, Round};
 
 use crate::locks::Lock;
-use crate::tally::{Counts, Mixed, Tally, Waits};
+use crate::tally::{Counts, Tally, Timed, Waits};
 use crate::task::{BEGUN, ENDED, LOT, Task};
 
 /// One in so many reads of a task is timed. Each write is: a writer that starves waits once for a
@@ -31,10 +31,16 @@ struct Turns {
 
 impl Turns {
     /// The turns of the task with this number: in every run the same sequence of reads and writes.
-    fn new(task: usize) -> Self {
-        let Mixed { counts, waits } = Mixed::new();
-        let random = task as u64;
-        Self { counts, is_read: false, random, asked_ns: None, waited_ns: 0, computed: 0, waits }
+    fn new(task: usize, waits: Box<Waits>) -> Self {
+        Self {
+            counts: Counts::default(),
+            is_read: false,
+            random: task as u64,
+            asked_ns: None,
+            waited_ns: 0,
+            computed: 0,
+            waits,
+        }
     }
 
     /// Decides whether the next turn reads, as this share of them does, in percent.
@@ -65,11 +71,11 @@ impl Turns {
 
 impl<L: Lock> Task<L> {
     /// A closed loop in which this task reads or writes, by a fixed sequence.
-    pub async fn mix(&self, round: &Round) -> io::Result<Tally> {
+    pub async fn mix(&self, round: &Round, waits: Box<Waits>) -> io::Result<Tally> {
         let shared = &*self.shared;
         let is_warmup = round.purpose == Purpose::Warmup;
-        let turns = Turns::new(self.number);
-        round.wait_in(self.runtime, round.begin_ns).await?;
+        let turns = Turns::new(self.number, waits);
+        shared.blocks.begin(round, self.runtime).await?;
         let reads = |turns: &mut Turns| {
             turns.choose(self.read);
             let is_timed = !turns.is_read || turns.counts.reads.is_multiple_of(TIMED);
@@ -98,7 +104,8 @@ impl<L: Lock> Task<L> {
         let turns = shared.lock().repeat::<true, _>(turns, reads, inside, outside).await;
         let Turns { counts, waits, .. } = turns;
         let acquired = counts.reads + counts.writes;
-        Ok(Tally { acquired, late: None, mixed: Some(Mixed { counts, waits }) })
+        let timed = Timed { waits: Some(waits), ..Timed::default() };
+        Ok(Tally { acquired, mixed: Some(counts), timed })
     }
 
     /// Changes one word before the work and the other one after it: `Release`, so that who sees the second
@@ -143,7 +150,7 @@ mod tests {
     #[test]
     fn the_share_of_reads_is_as_asked_and_the_sequence_is_that_of_the_task() {
         let sequence = |task, read| {
-            let mut turns = Turns::new(task);
+            let mut turns = Turns::new(task, Box::new(Waits::new()));
             let next = |_| {
                 turns.choose(read);
                 turns.is_read

@@ -8,10 +8,32 @@ use harness::{Lateness, Measured};
 pub struct Tally {
     /// Acquisitions.
     pub acquired: u64,
-    /// How late they were, in an open loop.
-    pub late: Option<Lateness>,
     /// What it did as reader and writer, if these are mixed.
-    pub mixed: Option<Mixed>,
+    pub mixed: Option<Counts>,
+    /// What it timed; nothing in a warm-up.
+    pub timed: Timed,
+}
+
+/// What a task times: allocated before the first round, so that no measured one does.
+#[derive(Clone, Debug, Default)]
+pub struct Timed {
+    /// How late its acquisitions are, in an open loop.
+    pub late: Option<Lateness>,
+    /// How long it waits as reader and writer, if these are mixed.
+    pub waits: Option<Box<Waits>>,
+}
+
+impl Timed {
+    /// Forgets what was timed, but keeps the memory.
+    pub fn clear(&mut self) {
+        if let Some(late) = &mut self.late {
+            late.clear();
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.reads.clear();
+            waits.writes.clear();
+        }
+    }
 }
 
 /// What a task counts as reader and writer in a round.
@@ -27,6 +49,18 @@ pub struct Counts {
     pub together: bool,
 }
 
+impl Counts {
+    /// Those of all tasks; `None` if there are no readers among them.
+    pub fn sum(tallies: &[Tally]) -> Option<Self> {
+        tallies.iter().filter_map(|tally| tally.mixed).reduce(|sum, counts| Self {
+            reads: sum.reads + counts.reads,
+            writes: sum.writes + counts.writes,
+            torn: sum.torn + counts.torn,
+            together: sum.together | counts.together,
+        })
+    }
+}
+
 /// How long a task waited for the lock, each time that was timed.
 #[derive(Clone, Debug)]
 pub struct Waits {
@@ -36,35 +70,20 @@ pub struct Waits {
     pub writes: Samples,
 }
 
-/// What tasks did as readers and writers in a round.
-#[derive(Clone, Debug)]
-pub struct Mixed {
-    /// What they counted.
-    pub counts: Counts,
-    /// How long they waited.
-    pub waits: Box<Waits>,
-}
-
-impl Mixed {
-    /// Nothing yet.
+impl Waits {
+    /// None yet.
     pub fn new() -> Self {
         let turns = |name, operation| Samples::new(Measured::single(name, operation));
-        let waits =
-            Waits { reads: turns("read_turn", "read"), writes: turns("write_turn", "write") };
-        Self { counts: Counts::default(), waits: Box::new(waits) }
+        Self { reads: turns("read_turn", "read"), writes: turns("write_turn", "write") }
     }
 
-    /// The sum over all tasks; `None` if there are no readers among them.
+    /// Those of all tasks; `None` if there are no readers among them.
     pub fn sum(tallies: &[Tally]) -> Option<Self> {
         let mut sum = None;
-        for Self { counts, waits } in tallies.iter().filter_map(|tally| tally.mixed.as_ref()) {
+        for waits in tallies.iter().filter_map(|tally| tally.timed.waits.as_ref()) {
             let sum = sum.get_or_insert_with(Self::new);
-            sum.counts.reads += counts.reads;
-            sum.counts.writes += counts.writes;
-            sum.counts.torn += counts.torn;
-            sum.counts.together |= counts.together;
-            sum.waits.reads.merge(&waits.reads);
-            sum.waits.writes.merge(&waits.writes);
+            sum.reads.merge(&waits.reads);
+            sum.writes.merge(&waits.writes);
         }
         sum
     }

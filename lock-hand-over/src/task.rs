@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::Flags;
 use crate::locks::Lock;
-use crate::tally::Tally;
+use crate::tally::{Tally, Timed, Waits};
 
 /// Acquisitions in one iteration of a closed loop.
 const BLOCK: u64 = 1024;
@@ -103,7 +103,7 @@ impl<L: Lock> Shared<L> {
 /// [`Shared`] with any lock, as the rounds of a run need it.
 pub trait AnyShared: Send + Sync {
     /// Prepares it for a round.
-    fn begin(&self, round: &Round);
+    fn begin(&self);
 
     /// Acquisitions in this round, or those of writers, as the counter shows that the lock protects.
     fn counted(&self) -> u64;
@@ -116,12 +116,11 @@ pub trait AnyShared: Send + Sync {
 }
 
 impl<L: Lock> AnyShared for Shared<L> {
-    fn begin(&self, round: &Round) {
+    fn begin(&self) {
         for word in self.words() {
             word.store(0, Relaxed);
         }
         self.blocks.clear();
-        self.blocks.begin(round.begin_ns);
     }
 
     fn counted(&self) -> u64 {
@@ -154,6 +153,8 @@ pub struct Task<L> {
     pub runtime: RuntimeKind,
     /// The share of its acquisitions that read, in percent.
     pub read: u64,
+    /// Whether they are due at a rate.
+    has_rate: bool,
     /// Units of work with the lock held.
     inside: u64,
     /// Units after its release.
@@ -176,6 +177,7 @@ impl<L: Lock> Task<L> {
             number,
             runtime: flags.runtime.runtime,
             read: flags.read.into(),
+            has_rate: flags.rate.is_some(),
             inside,
             outside,
             page: hold_fault.then(Page::new),
@@ -190,13 +192,21 @@ impl<L: Lock> Task<L> {
     /// # Errors
     /// The kernel's.
     pub async fn live(self, mut member: Member<Tally>) -> io::Result<()> {
+        let mut memory = Timed {
+            late: self.has_rate.then(|| Lateness::new("acquisition")),
+            waits: (self.read > 0).then(|| Box::new(Waits::new())),
+        };
         while let Some(round) = member.next().await {
-            let tally = match round.purpose {
-                Purpose::Traced => self.compete::<true>(&round).await?,
-                _ if round.rate.is_some() => self.keep_pace(&round).await?,
-                _ if self.read > 0 => self.mix(&round).await?,
+            let mut tally = match (round.purpose, memory.late.take(), memory.waits.take()) {
+                (Purpose::Traced, ..) => self.compete::<true>(&round).await?,
+                (_, Some(late), _) => self.keep_pace(&round, late).await?,
+                (_, _, Some(waits)) => self.mix(&round, waits).await?,
                 _ => self.compete::<false>(&round).await?,
             };
+            if round.purpose == Purpose::Warmup {
+                memory = mem::take(&mut tally.timed);
+                memory.clear();
+            }
             member.finish(tally);
         }
         Ok(())
@@ -205,7 +215,7 @@ impl<L: Lock> Task<L> {
     /// A closed loop, in which each hold is noted for a trace or iterations are timed.
     async fn compete<const TRACED: bool>(&self, round: &Round) -> io::Result<Tally> {
         let shared = &*self.shared;
-        round.wait_in(self.runtime, round.begin_ns).await?;
+        shared.blocks.begin(round, self.runtime).await?;
         let inside = |turns: &mut Turns, _| {
             shared.enter(|before| {
                 turns.number = before + 1;
@@ -236,10 +246,9 @@ impl<L: Lock> Task<L> {
     }
 
     /// An open loop.
-    async fn keep_pace(&self, round: &Round) -> io::Result<Tally> {
+    async fn keep_pace(&self, round: &Round, mut late: Lateness) -> io::Result<Tally> {
         let mut acquired = 0;
         let mut computed = 0;
-        let mut late = Lateness::new("acquisition");
         for number in round.of_task(self.number) {
             let due_ns = round.due_ns(number);
             let Some(ran) = round.wait_in(self.runtime, due_ns).await? else { break };
@@ -255,7 +264,8 @@ impl<L: Lock> Task<L> {
             late.from_call.add(held_ns - ran.at_ns);
             computed = self.work_outside(computed);
         }
-        Ok(Tally { acquired, late: Some(late), mixed: None })
+        let timed = Timed { late: Some(late), ..Timed::default() };
+        Ok(Tally { acquired, timed, ..Tally::default() })
     }
 
     /// Works with the lock held.

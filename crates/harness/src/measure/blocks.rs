@@ -1,5 +1,6 @@
 //! Iterations of operations that all tasks of a closed loop make together.
 
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,7 @@ use crate::measure::clock;
 use crate::measure::rounds::Round;
 use crate::measure::samples::{Measured, Samples};
 use crate::tasks::apart::Apart;
+use crate::tasks::runtime_kind::RuntimeKind;
 
 /// The operations of a round in blocks: the task that completes one reads the clock.
 ///
@@ -39,9 +41,10 @@ impl Blocks {
         }
     }
 
-    /// How much of its first lot a task has when it begins: spread over the tasks, from 0 to a lot.
+    /// How much of its first lot a task has when it begins: nothing to almost a lot. When a block ends, one
+    /// task has added all that it made, and the others lack half a lot on average.
     pub fn head_start(task: usize, tasks: usize, lot: u64) -> u64 {
-        (2 * task as u64 + 1) * lot / (2 * tasks as u64)
+        task as u64 * lot / tasks as u64
     }
 
     fn lock(&self) -> MutexGuard<'_, Samples> {
@@ -55,8 +58,20 @@ impl Blocks {
         self.lock().clear();
     }
 
-    /// Begins the first block, unless another task has.
-    pub fn begin(&self, at_ns: u64) {
+    /// Waits until a round begins, and begins the first block, unless another task has. A task of a runtime
+    /// begins at once: it would wait by yielding, which takes CPU time.
+    ///
+    /// # Errors
+    /// The kernel's, if it does not let a thread sleep.
+    pub async fn begin(&self, round: &Round, runtime: RuntimeKind) -> io::Result<()> {
+        if runtime == RuntimeKind::Threads {
+            round.sleep_until(round.begin_ns).await?;
+        }
+        self.begin_at(clock::now());
+        Ok(())
+    }
+
+    fn begin_at(&self, at_ns: u64) {
         let _ = self.ended_ns.0.compare_exchange(0, at_ns, Relaxed, Relaxed);
     }
 
@@ -93,13 +108,13 @@ impl Blocks {
     }
 
     /// The mean time of each task from one of its operations to the next, as the measurement `name`. `made`
-    /// says how many each task made; those after the last block count as long as the others.
+    /// has the number of each task's operations; those after the last block count as long as the others.
     pub fn turns(&self, name: &'static str, made: impl Iterator<Item = u64> + Clone) -> Samples {
         let block_ns = self.lock().mean().unwrap_or(0.0);
         let all: u64 = made.clone().sum();
         let all_ns = block_ns / self.operations as f64 * all as f64;
         let mut turns = Samples::new(Measured::single(name, self.operation));
-        made.for_each(|made| turns.add((all_ns / made.max(1) as f64) as u64));
+        made.for_each(|made| turns.add((all_ns / made.max(1) as f64).round() as u64));
         turns
     }
 }
@@ -109,18 +124,36 @@ mod tests {
     use super::*;
     use crate::measure::bench::Bench;
 
-    /// However many they are, the common count is never far from what they made.
+    /// Tasks that take turns: whenever the common count grows, and so may complete a block, it is what they
+    /// made, but for a turn of each.
     #[test]
-    fn tasks_that_count_in_lots_and_make_as_many_are_counted_from_the_beginning() {
+    fn tasks_that_count_in_lots_have_made_what_is_counted() {
         let lot = 256;
-        for tasks in [1, 3, 8, 1000] {
-            for made in [1, 100, 255, 256, 1000] {
-                let counted = |task| (Blocks::head_start(task, tasks, lot) + made) / lot * lot;
+        for tasks in [1, 2, 3, 8, 1000] {
+            let mut before = 0;
+            for turns in 0..=1000 {
+                let counted = |task| (Blocks::head_start(task, tasks, lot) + turns) / lot * lot;
                 let all: u64 = (0..tasks).map(counted).sum();
-                let error = all.abs_diff(made * tasks as u64);
-                assert!(error <= lot / 2 + tasks as u64, "{tasks} tasks of {made}: {error}");
+                if all > before {
+                    let error = all.abs_diff(turns * tasks as u64);
+                    assert!(error < tasks as u64, "{tasks} tasks, {turns} turns: {error}");
+                }
+                before = all;
             }
+            assert!(before > 0, "{tasks}");
         }
+    }
+
+    /// The round begins in 50 s, so that a million tasks are waiting by then.
+    #[test]
+    fn a_task_of_a_runtime_does_not_wait_for_a_round_by_yielding() {
+        let bench = Bench::standalone(2, 3, 0, None).expect("affinity");
+        let round = bench.rounds(None).announced_to(1_000_000).next().expect("the measured one");
+        let blocks = Blocks::new(8, "message");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(blocks.begin(&round, RuntimeKind::Tokio)).expect("nothing fails");
+        assert!(clock::now() < round.begin_ns);
+        assert!((1..=clock::now()).contains(&blocks.end()), "the first block has begun");
     }
 
     #[test]
@@ -130,8 +163,8 @@ mod tests {
         let blocks = Blocks::new(8, "message");
         blocks.count(&round, 4);
         blocks.clear();
-        blocks.begin(clock::now() - 1_000_000);
-        blocks.begin(clock::now());
+        blocks.begin_at(clock::now() - 1_000_000);
+        blocks.begin_at(clock::now());
         for lots in 1..=8 {
             blocks.count(&round, 4);
             assert_eq!(blocks.samples().count(), (lots / 2).min(3), "the round has 3 iterations");
@@ -141,7 +174,7 @@ mod tests {
         assert_eq!(all.operations, 8);
         assert!(all.max_ns >= 1_000_000, "the first one began earlier");
         let turns = blocks.turns("turn", [10, 30].into_iter()).measurement(2).expect("two tasks");
-        let expected = [4.0 / 3.0, 4.0].map(|share| (all.mean_ns / 8.0 * share) as u64);
+        let expected = [4.0 / 3.0, 4.0].map(|share| (all.mean_ns / 8.0 * share).round() as u64);
         assert_eq!([turns.min_ns, turns.max_ns], expected);
     }
 }

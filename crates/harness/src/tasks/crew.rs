@@ -82,7 +82,7 @@ impl<T> Crew<T> {
         })
     }
 
-    /// Tells whether the run is over, for tasks that take part in no round.
+    /// A function that returns whether the run is over, for tasks that take part in no round.
     pub fn watch(&self) -> impl Fn() -> bool + Send + use<T>
     where
         T: Send,
