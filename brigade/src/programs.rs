@@ -173,5 +173,7 @@ mod tests {
             [Some("100"), Some("4"), Some("threads")]
         );
         assert_eq!(["workers", "max_time", "help"].map(of), [None; 3]);
+        let defaults = super::defaults("channel-load");
+        assert_eq!(defaults.get("capacity").map(String::as_str), Some("64"));
     }
 }
