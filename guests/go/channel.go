@@ -108,34 +108,12 @@ func measureMessages[M words](r *run) error {
 		round = &channelRound[M]{messages: make(chan M, r.channel.capacity)}
 		return round
 	})
-	if len(iteration.LapsNs) == 0 {
-		return err
-	}
-	sum := int64(0)
-	for _, lap := range iteration.LapsNs {
-		sum += lap
-	}
-	each := float64(sum) / float64(len(iteration.LapsNs)*messages)
 	received := make([]uint64, len(round.received))
 	for number, one := range round.received {
 		received[number] = one.messages
 	}
-	producer.LapsNs, consumer.LapsNs = turns(each, round.sent), turns(each, received)
+	producer.LapsNs, consumer.LapsNs = iteration.turns(round.sent), iteration.turns(received)
 	return err
-}
-
-// turns returns the mean time from one message to the next of each that had so many, if each of all
-// messages took so long.
-func turns(each float64, made []uint64) []int64 {
-	all := uint64(0)
-	for _, times := range made {
-		all += times
-	}
-	turns := make([]int64, len(made))
-	for number, times := range made {
-		turns[number] = int64(each * float64(all) / float64(max(1, times)))
-	}
-	return turns
 }
 
 // drive starts the goroutines, in the order producer, consumer, producer …, and waits for them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -80,4 +81,26 @@ func (of *blocks) record(lap int64) {
 		return
 	}
 	of.over.Store(true)
+}
+
+// turns returns each goroutine's mean time from one of its operations to the next, given how many each
+// made; nothing without laps. Operations after the last lap count as long as the others.
+func (of *measurement) turns(made []uint64) []int64 {
+	if len(of.LapsNs) == 0 {
+		return nil
+	}
+	ns, all := int64(0), uint64(0)
+	for _, lap := range of.LapsNs {
+		ns += lap
+	}
+	for _, times := range made {
+		all += times
+	}
+	operations := len(of.LapsNs) * of.Operations
+	allNs := float64(ns) / float64(operations) * float64(all)
+	turns := make([]int64, len(made))
+	for number, times := range made {
+		turns[number] = int64(math.Round(allNs / float64(max(1, times))))
+	}
+	return turns
 }

@@ -176,6 +176,28 @@ func TestEachGoroutineThatSharesALockHasATurn(t *testing.T) {
 	}
 }
 
+func TestATurnIsAShareOfTheMeanLap(t *testing.T) {
+	iteration := measurement{Operations: 8, LapsNs: []int64{79, 81}}
+	for _, expected := range []struct {
+		made  []uint64
+		turns []int64
+	}{
+		{[]uint64{16}, []int64{10}},
+		// 40 operations of 10 ns each, also those after the laps: 400 / 15 is rounded up.
+		{[]uint64{10, 30}, []int64{40, 13}},
+		{[]uint64{15, 25}, []int64{27, 16}},
+		{[]uint64{0, 8}, []int64{80, 10}},
+	} {
+		if turns := iteration.turns(expected.made); !reflect.DeepEqual(turns, expected.turns) {
+			t.Errorf("%v: %v, not %v", expected.made, turns, expected.turns)
+		}
+	}
+	iteration.LapsNs = nil
+	if turns := iteration.turns([]uint64{5}); len(turns) > 0 {
+		t.Errorf("%v without a lap", turns)
+	}
+}
+
 func TestALockThatDoesNotExcludeIsNamed(t *testing.T) {
 	round := &lockRound{blocks: blocks{run: &run{tasks: 2}, most: 1}}
 	round.acquired = 5

@@ -34,8 +34,8 @@ type lockRound struct {
 	none uint64
 	// When the current lap began; the lock protects it, too.
 	last int64
-	// turns is each goroutine's mean turn, in the end.
-	turns []int64
+	// made is the number of each goroutine's acquisitions, in the end.
+	made []uint64
 }
 
 func measureLock(r *run) error {
@@ -47,35 +47,30 @@ func measureLock(r *run) error {
 		round = &lockRound{}
 		return round
 	})
-	if len(iteration.LapsNs) > 0 {
-		turn.LapsNs = round.turns
-	}
+	turn.LapsNs = iteration.turns(round.made)
 	return err
 }
 
 // drive starts the goroutines and waits for them.
 func (of *lockRound) drive() error {
 	var running sync.WaitGroup
-	made := make([]uint64, of.run.tasks)
+	of.made = make([]uint64, of.run.tasks)
 	of.last = now()
-	begun := of.last
-	for task := range made {
+	for task := range of.made {
 		running.Add(1)
 		go func() {
 			defer running.Done()
-			made[task] = of.share()
+			of.made[task] = of.share()
 		}()
 	}
 	running.Wait()
-	turns, sum := make([]int64, len(made)), uint64(0)
-	for task, times := range made {
-		turns[task] = (of.last - begun) / int64(max(1, times))
+	sum := uint64(0)
+	for _, times := range of.made {
 		sum += times
 	}
 	if sum != of.acquired {
 		return fmt.Errorf("this lock does not exclude: the goroutines made %d acquisitions, the counter that it protects shows %d", sum, of.acquired)
 	}
-	of.turns = turns
 	return nil
 }
 

@@ -57,8 +57,8 @@ final class Channel extends ClosedLoop {
         Channel measured = measure(work, Channel::new);
         if (measured.laps.isEmpty()) return;
         Brigade.report("iteration", "message", MESSAGES, false, measured.laps);
-        Brigade.report("producer", "message", 1, false, measured.turns(measured.sent));
-        Brigade.report("consumer", "message", 1, false, measured.turns(measured.eachReceived()));
+        Brigade.report("producer", "message", 1, false, measured.turns(MESSAGES, measured.sent));
+        Brigade.report("consumer", "message", 1, false, measured.turns(MESSAGES, measured.eachReceived()));
         Brigade.more = Work.report(work);
     }
 
@@ -222,16 +222,5 @@ final class Channel extends ClosedLoop {
             }
         }
         return all;
-    }
-
-    /** The mean time from one message to the next of each that sent or received so many. */
-    private List<Long> turns(long[] made) {
-        long ns = 0, all = 0;
-        for (long lap : laps) ns += lap;
-        for (long times : made) all += times;
-        double each = (double) ns / ((double) laps.size() * MESSAGES);
-        List<Long> turns = new ArrayList<>();
-        for (long times : made) turns.add((long) (each * all / Math.max(1, times)));
-        return turns;
     }
 }

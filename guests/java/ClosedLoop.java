@@ -3,6 +3,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
+import java.util.stream.LongStream;
 
 /** Laps that threads complete together until there are enough: a warm-up, or the measured laps. */
 abstract class ClosedLoop {
@@ -74,5 +75,15 @@ abstract class ClosedLoop {
         } finally {
             ending.unlock();
         }
+    }
+
+    /**
+     * Each thread's mean time from one of its operations to the next, given the operations of a lap and how
+     * many each thread made. Those after the last lap count as long as the others.
+     */
+    List<Long> turns(int operations, long[] made) {
+        double lapNs = laps.stream().mapToLong(Long::longValue).average().orElse(0);
+        double allNs = lapNs / operations * LongStream.of(made).sum();
+        return LongStream.of(made).mapToObj(times -> Math.round(allNs / Math.max(1, times))).toList();
     }
 }

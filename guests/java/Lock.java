@@ -19,7 +19,8 @@ final class Lock extends ClosedLoop {
 
     private final long inside = units("inside"), outside = units("outside");
     private final ReentrantLock lock = new ReentrantLock();
-    private final List<Long> turns = new ArrayList<>();
+    /** Each thread's acquisitions, in the end. */
+    private final long[] made = new long[Brigade.tasks];
     /** The number of acquisitions, and when the lap began; only the lock protects them. */
     private long acquired, last;
 
@@ -28,7 +29,7 @@ final class Lock extends ClosedLoop {
         Lock measured = measure(inside, Lock::new);
         if (measured.laps.isEmpty()) return;
         Brigade.report("iteration", "acquisition", BLOCK, false, measured.laps);
-        Brigade.report("turn", "acquisition", 1, false, measured.turns);
+        Brigade.report("turn", "acquisition", 1, false, measured.turns(BLOCK, measured.made));
         Brigade.more = Work.report(inside);
     }
 
@@ -40,7 +41,6 @@ final class Lock extends ClosedLoop {
 
     @Override
     void drive() {
-        long[] made = new long[Brigade.tasks];
         List<Thread> threads = new ArrayList<>();
         begun = last = System.nanoTime();
         for (int i = 0; i < made.length; i++) {
@@ -50,7 +50,6 @@ final class Lock extends ClosedLoop {
         long sum = 0;
         for (int i = 0; i < made.length; i++) {
             Brigade.unless(threads.get(i)::join);
-            turns.add((last - begun) / Math.max(1, made[i]));
             sum += made[i];
         }
         if (sum != acquired) {
