@@ -67,9 +67,8 @@ type channelRound[M words] struct {
 	sending atomic.Int64
 	_       [128]byte
 	blocks
-	// timing protects last, when the current lap began.
+	// timing protects when the current lap began.
 	timing sync.Mutex
-	last   int64
 	// What each has sent and received, in the end.
 	sent     []uint64
 	received []received
@@ -116,30 +115,19 @@ func measureMessages[M words](r *run) error {
 	return err
 }
 
-// drive starts the goroutines, in the order producer, consumer, producer …, and waits for them.
-func (of *channelRound[M]) drive() error {
+// start starts the goroutines, in the order producer, consumer, producer …
+func (of *channelRound[M]) start() {
 	producers, consumers := of.run.channel.producers, of.run.channel.consumers
 	of.sent, of.received = make([]uint64, producers), make([]received, consumers)
 	of.sending.Store(int64(producers))
-	var running sync.WaitGroup
-	running.Add(producers + consumers)
-	of.last = now()
 	for number := range max(producers, consumers) {
 		if number < producers {
-			go func() {
-				defer running.Done()
-				of.sent[number] = of.produce(number)
-			}()
+			of.spawn(func() { of.sent[number] = of.produce(number) })
 		}
 		if number < consumers {
-			go func() {
-				defer running.Done()
-				of.received[number] = of.consume(number)
-			}()
+			of.spawn(func() { of.received[number] = of.consume(number) })
 		}
 	}
-	running.Wait()
-	return of.verify()
 }
 
 // produce sends messages until the round is over, and returns how many.

@@ -12,6 +12,12 @@ type blocks struct {
 	// What is written during a lap has other cache lines than what every goroutine reads.
 	_   [128]byte
 	run *run
+	// starting are the goroutines that do not wait yet for the first lap, running those that have not ended.
+	starting, running sync.WaitGroup
+	// begin is closed when the first lap begins.
+	begin chan struct{}
+	// last is when the current lap began.
+	last int64
 	// ending protects the laps.
 	ending sync.Mutex
 	laps   []int64
@@ -21,13 +27,45 @@ type blocks struct {
 	ended        string
 }
 
-// closedRound is a warm-up or the measured laps. drive returns when its blocks are over.
+// closedRound is a warm-up or the measured laps.
 type closedRound interface {
 	loop() *blocks
-	drive() error
+	// start starts the goroutines, each with blocks.spawn.
+	start()
+	// verify checks what they counted.
+	verify() error
 }
 
 func (of *blocks) loop() *blocks { return of }
+
+// spawn starts a goroutine, which waits until the first lap begins.
+func (of *blocks) spawn(share func()) {
+	of.starting.Add(1)
+	of.running.Add(1)
+	go func() {
+		defer of.running.Done()
+		of.starting.Done()
+		<-of.begin
+		share()
+	}()
+}
+
+// prepare starts the goroutines of a round, and returns when all of them wait for the first lap.
+func prepare(round closedRound) {
+	blocks := round.loop()
+	blocks.begin = make(chan struct{})
+	round.start()
+	blocks.starting.Wait()
+}
+
+// drive begins the first lap of a prepared round, and returns when its goroutines have ended.
+func drive(round closedRound) error {
+	blocks := round.loop()
+	blocks.last = now()
+	close(blocks.begin)
+	blocks.running.Wait()
+	return round.verify()
+}
 
 // closedLoop runs a warm-up and, between the two marks, the measured laps, each as a new round.
 func (r *run) closedLoop(iteration *measurement, round func() closedRound) error {
@@ -41,7 +79,8 @@ func (r *run) closedLoop(iteration *measurement, round func() closedRound) error
 	}
 	var err error
 	if r.warmups > 0 {
-		err = warmup.drive()
+		prepare(warmup)
+		err = drive(warmup)
 	}
 	r.report.Warmups, r.report.EndedBy = len(blocks.laps), "signal"
 	if err != nil || r.interrupted.Load() {
@@ -50,11 +89,12 @@ func (r *run) closedLoop(iteration *measurement, round func() closedRound) error
 	measured := round()
 	blocks = measured.loop()
 	blocks.run, blocks.most, blocks.fewest, blocks.ended = r, r.iters, 1, "signal"
+	prepare(measured)
 	r.mark("measuring")
 	if r.limit > 0 {
 		blocks.until = now() + int64(r.limit)
 	}
-	err = measured.drive()
+	err = drive(measured)
 	r.mark("measured")
 	r.load.work.calibrate()
 	iteration.LapsNs, r.report.EndedBy = blocks.laps, blocks.ended

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -198,10 +199,30 @@ func TestATurnIsAShareOfTheMeanLap(t *testing.T) {
 	}
 }
 
+// goroutines are their numbers when something is printed.
+type goroutines []int
+
+func (of *goroutines) Write(text []byte) (int, error) {
+	*of = append(*of, runtime.NumGoroutine())
+	return len(text), nil
+}
+
+func TestTheGoroutinesOfAClosedLoopStartBeforeTheFirstMark(t *testing.T) {
+	for _, line := range []string{"lock --tasks 50", "channel --producers 20 --consumers 30"} {
+		var alive goroutines
+		run := &run{marks: &alive, answers: bufio.NewReader(strings.NewReader(""))}
+		code := run.execute(strings.Fields(line + " --iters 1 --warmups 0"))
+		if code != exitDone || len(alive) != 3 || alive[0] < 50 {
+			t.Errorf("%s: exited with %d: %v", line, code, alive)
+		}
+	}
+}
+
 func TestALockThatDoesNotExcludeIsNamed(t *testing.T) {
 	round := &lockRound{blocks: blocks{run: &run{tasks: 2}, most: 1}}
 	round.acquired = 5
-	if err := round.drive(); err == nil || !strings.Contains(err.Error(), "does not exclude") {
+	prepare(round)
+	if err := drive(round); err == nil || !strings.Contains(err.Error(), "does not exclude") {
 		t.Error(err)
 	}
 }

@@ -32,8 +32,6 @@ type lockRound struct {
 	blocks
 	// none is 0, hidden from the compiler.
 	none uint64
-	// When the current lap began; the lock protects it, too.
-	last int64
 	// made is the number of each goroutine's acquisitions, in the end.
 	made []uint64
 }
@@ -51,19 +49,16 @@ func measureLock(r *run) error {
 	return err
 }
 
-// drive starts the goroutines and waits for them.
-func (of *lockRound) drive() error {
-	var running sync.WaitGroup
+// start starts the goroutines.
+func (of *lockRound) start() {
 	of.made = make([]uint64, of.run.tasks)
-	of.last = now()
 	for task := range of.made {
-		running.Add(1)
-		go func() {
-			defer running.Done()
-			of.made[task] = of.share()
-		}()
+		of.spawn(func() { of.made[task] = of.share() })
 	}
-	running.Wait()
+}
+
+// verify checks that the lock excluded.
+func (of *lockRound) verify() error {
 	sum := uint64(0)
 	for _, times := range of.made {
 		sum += times

@@ -1,7 +1,5 @@
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 
@@ -16,7 +14,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *
  * <p>Known biases: a message's time contains its allocation, which sets all of its bytes to 0, and the
  * garbage collector, whose threads also add CPU time. A consumer reads the first word only. A virtual
- * thread gives up its carrier only when the queue is full or empty, or its lock is taken.
+ * thread gives up its carrier only when the queue is full or empty, or its lock is taken. The first lap
+ * contains waking all threads, one after another.
  */
 final class Channel extends ClosedLoop {
     /** Messages in a lap. */
@@ -41,13 +40,8 @@ final class Channel extends ClosedLoop {
     private final ArrayBlockingQueue<long[]> queue = new ArrayBlockingQueue<>(Brigade.number("capacity"));
     /** Messages received, in lots. Its middle element lies on a cache line of its own. */
     private final AtomicLongArray messages = new AtomicLongArray(33);
-    private final List<Thread> threads = new ArrayList<>();
-    /** Threads that send or receive, and whether the kernel's counts of them have been read. */
-    private final CountDownLatch working = new CountDownLatch(producers + consumers), counted = new CountDownLatch(1);
     /** Producers that have not stopped. */
     private final AtomicInteger sending = new AtomicInteger(producers);
-    /** When the current lap began; protected like the laps. */
-    private long last;
     /** What each has sent and received, in the end. */
     private final long[] sent = new long[producers];
     private final long[][] received = new long[consumers][];
@@ -84,31 +78,16 @@ final class Channel extends ClosedLoop {
 
     /** Starts the threads, in the order producer, consumer, producer … */
     @Override
-    void drive() {
-        begun = last = System.nanoTime();
+    void start() {
         for (int i = 0; i < Math.max(producers, consumers); i++) {
             int number = i;
-            if (number < producers) threads.add(start(() -> sent[number] = produce(number)));
-            if (number < consumers) threads.add(start(() -> received[number] = consume(number)));
+            if (number < producers) start(builder(), () -> sent[number] = produce(number));
+            if (number < consumers) start(builder(), () -> received[number] = consume(number));
         }
-        Brigade.unless(working::await);
-        verify();
     }
 
-    @Override
-    void end() {
-        counted.countDown();
-        for (Thread thread : threads) Brigade.unless(thread::join);
-    }
-
-    private Thread start(Brigade.Body body) {
-        Thread.Builder builder = areVirtual() ? Thread.ofVirtual() : Thread.ofPlatform();
-        return builder.uncaughtExceptionHandler(Brigade::fail).start(() -> Brigade.unless(() -> {
-            body.run();
-            working.countDown();
-            // The switches of a platform thread that has ended cannot be read.
-            counted.await();
-        }));
+    private static Thread.Builder builder() {
+        return areVirtual() ? Thread.ofVirtual() : Thread.ofPlatform();
     }
 
     /** Sends messages until the loop is over, and returns how many. */
@@ -196,7 +175,8 @@ final class Channel extends ClosedLoop {
     }
 
     /** Checks that each message was received once, and those of a producer by each consumer in order. */
-    private void verify() {
+    @Override
+    void verify() {
         for (int producer = 0; producer < producers; producer++) {
             long count = 0, sum = 0, disorder = 0;
             int at = place(producer);

@@ -1,5 +1,6 @@
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -12,18 +13,57 @@ abstract class ClosedLoop {
     final List<Long> laps = new ArrayList<>();
     /** Protects the laps. */
     final ReentrantLock ending = new ReentrantLock();
-    /** When the first lap began. */
-    long begun;
+    /** When the current lap began; protected like the laps, in Lock by the measured lock. */
+    long last;
 
+    private final List<Thread> threads = new ArrayList<>();
+    /** Threads that do not wait yet for the first lap, and whether it has begun. */
+    private final CountDownLatch starting = new CountDownLatch(Brigade.tasks), begin = new CountDownLatch(1);
+    /** Threads that have not done their part, and whether the kernel's counts of them have been read. */
+    private final CountDownLatch working = new CountDownLatch(Brigade.tasks), counted = new CountDownLatch(1);
+    /** When the first lap began. */
+    private long begun;
     private long fewest, most;
     private double seconds;
     private String endedBy = "signal";
 
-    /** Starts the threads, waits until they have done their part, and checks what they counted. */
-    abstract void drive();
+    /** Starts Brigade.tasks threads, each by {@link #start(Thread.Builder, Brigade.Body)}. */
+    abstract void start();
+
+    /** Checks what the threads counted. */
+    abstract void verify();
+
+    /** Starts a thread, which waits until the first lap begins. */
+    void start(Thread.Builder builder, Brigade.Body share) {
+        threads.add(builder.uncaughtExceptionHandler(Brigade::fail).start(() -> Brigade.unless(() -> {
+            starting.countDown();
+            begin.await();
+            share.run();
+            working.countDown();
+            // The switches of a platform thread that has ended cannot be read.
+            counted.await();
+        })));
+    }
+
+    /** Starts the threads, and waits until all of them wait for the first lap. */
+    private void prepare() {
+        start();
+        Brigade.unless(starting::await);
+    }
+
+    /** Begins the first lap, waits until the threads have done their part, and checks what they counted. */
+    private void drive() {
+        begun = last = System.nanoTime();
+        begin.countDown();
+        Brigade.unless(working::await);
+        verify();
+    }
 
     /** Ends the threads, once the kernel's counts of them have been read. */
-    void end() {}
+    private void end() {
+        counted.countDown();
+        for (Thread thread : threads) Brigade.unless(thread::join);
+    }
 
     /** Runs a warm-up and, between the two marks, the measured laps, each as a new loop. */
     static <L extends ClosedLoop> L measure(long work, Supplier<L> newLoop) {
@@ -36,18 +76,21 @@ abstract class ClosedLoop {
             ClosedLoop warmup = newLoop.get();
             if (asked < 0) warmup.limit(3, Long.MAX_VALUE, 0.5);
             else warmup.limit(1, asked, 1e9);
+            warmup.prepare();
             warmup.drive();
             warmup.end();
             Brigade.warmups += warmup.laps.size();
         }
         L measured = newLoop.get();
-        measured.limit(1, Brigade.iters, Double.parseDouble(Brigade.flags.get("max-time")));
+        ClosedLoop loop = measured;
+        loop.limit(1, Brigade.iters, Double.parseDouble(Brigade.flags.get("max-time")));
+        loop.prepare();
         Brigade.mark("measuring");
-        measured.drive();
+        loop.drive();
         Brigade.mark("measured");
-        measured.end();
+        loop.end();
         if (work > 0) Work.calibrate();
-        Brigade.endedBy = ((ClosedLoop) measured).endedBy;
+        Brigade.endedBy = loop.endedBy;
         return measured;
     }
 

@@ -1,7 +1,6 @@
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.LongStream;
 
 /**
  * Virtual threads that share one ReentrantLock, as the program lock-hand-over measures threads and
@@ -21,8 +20,8 @@ final class Lock extends ClosedLoop {
     private final ReentrantLock lock = new ReentrantLock();
     /** Each thread's acquisitions, in the end. */
     private final long[] made = new long[Brigade.tasks];
-    /** The number of acquisitions, and when the lap began; only the lock protects them. */
-    private long acquired, last;
+    /** The number of acquisitions; only the lock protects it. */
+    private long acquired;
 
     static void measure() {
         long inside = units("inside");
@@ -40,18 +39,16 @@ final class Lock extends ClosedLoop {
     }
 
     @Override
-    void drive() {
-        List<Thread> threads = new ArrayList<>();
-        begun = last = System.nanoTime();
+    void start() {
         for (int i = 0; i < made.length; i++) {
             int task = i;
-            threads.add(Thread.startVirtualThread(() -> made[task] = share()));
+            start(Thread.ofVirtual(), () -> made[task] = share());
         }
-        long sum = 0;
-        for (int i = 0; i < made.length; i++) {
-            Brigade.unless(threads.get(i)::join);
-            sum += made[i];
-        }
+    }
+
+    @Override
+    void verify() {
+        long sum = LongStream.of(made).sum();
         if (sum != acquired) {
             throw new IllegalStateException("this lock does not exclude: the threads made " + sum
                     + " acquisitions, the counter that it protects shows " + acquired);
