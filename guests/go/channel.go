@@ -144,10 +144,10 @@ func (of *channelRound[M]) produce(producer int) (sent uint64) {
 	return sent
 }
 
-// consume receives messages until the channel is closed. Consumers begin within a lot, each elsewhere, so that
-// the common count does not lag behind.
+// consume receives messages until the channel is closed. Consumer k of n begins with k/n of a lot, so that the
+// common count does not lag behind.
 func (of *channelRound[M]) consume(consumer int) received {
-	ahead := uint64((2*consumer + 1) * lot / (2 * of.run.channel.consumers))
+	ahead := uint64(consumer * lot / of.run.channel.consumers)
 	all := received{seen: make([]seen, of.run.channel.producers), ordered: true}
 	work := of.run.load.work.units
 	for message := range of.messages {

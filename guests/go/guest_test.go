@@ -268,6 +268,22 @@ func TestAMessageThatIsLostDoubledOrOvertakenIsNamed(t *testing.T) {
 	}
 }
 
+func TestALapOfOneConsumerHasAllItsMessages(t *testing.T) {
+	for _, sent := range []int{messages - 1, messages, 2*messages - 1} {
+		round := &channelRound[[1]uint64]{messages: make(chan [1]uint64, sent)}
+		round.run = &run{channel: channelFlags{producers: 1, consumers: 1}}
+		round.most = 10
+		for number := range sent {
+			round.messages <- [1]uint64{uint64(number+1) << producerBits}
+		}
+		close(round.messages)
+		round.consume(0)
+		if len(round.laps) != sent/messages {
+			t.Errorf("%d laps of %d messages", len(round.laps), sent)
+		}
+	}
+}
+
 func TestEachOperationOfATimerHasItsLaps(t *testing.T) {
 	for _, pending := range []string{"0", "300"} {
 		code, _, laps := executed(t, "timer --iters 4 --warmups 2 --pending "+pending)

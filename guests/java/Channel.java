@@ -129,13 +129,13 @@ final class Channel extends ClosedLoop {
     }
 
     /**
-     * Receives messages until the end mark, and returns the counts. Consumers begin within a lot, each
-     * elsewhere, so that the common count does not lag behind.
+     * Receives messages until the end mark, and returns the counts. Consumer k of n begins with k/n of a
+     * lot, so that the common count does not lag behind.
      */
     private long[] consume(int consumer) throws InterruptedException {
         // Both ends are free: the collector may move it next to another consumer's.
         long[] seen = new long[APART * (producers + 2)];
-        long received = (2 * consumer + 1) * LOT / (2 * consumers);
+        long received = consumer * LOT / consumers;
         long computed = 0, zero = Work.zero();
         for (long[] message = queue.take(); message != END; message = queue.take()) {
             long number = message[0] >>> PRODUCER_BITS;
