@@ -254,15 +254,17 @@ func TestTheSumOfManyNumbersIsRight(t *testing.T) {
 
 func TestAMessageThatIsLostDoubledOrOvertakenIsNamed(t *testing.T) {
 	for _, numbers := range [][]uint64{{1, 3}, {1, 2, 2}, {2, 1}, {1, 1}} {
-		round := &channelRound[[1]uint64]{messages: make(chan [1]uint64, len(numbers))}
-		round.run = &run{channel: channelFlags{producers: 1, consumers: 1}}
-		round.sent = []uint64{2}
+		round := &channelRound[[1]uint64]{messages: make(chan [1]uint64, 2+len(numbers))}
+		round.run = &run{channel: channelFlags{producers: 2, consumers: 1}}
+		round.sent = []uint64{2, 2}
+		round.messages <- [1]uint64{1 << producerBits}
+		round.messages <- [1]uint64{2 << producerBits}
 		for _, number := range numbers {
-			round.messages <- [1]uint64{number << producerBits}
+			round.messages <- [1]uint64{number<<producerBits | 1}
 		}
 		close(round.messages)
 		round.received = []received{round.consume(0)}
-		if err := round.verify(); err == nil || !strings.Contains(err.Error(), "producer 0") {
+		if err := round.verify(); err == nil || !strings.Contains(err.Error(), "producer 1 ") {
 			t.Errorf("%v: %v", numbers, err)
 		}
 	}
