@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 )
 
@@ -67,8 +66,6 @@ type channelRound[M words] struct {
 	sending atomic.Int64
 	_       [128]byte
 	blocks
-	// timing protects when the current lap began.
-	timing sync.Mutex
 	// What each has sent and received, in the end.
 	sent     []uint64
 	received []received
@@ -164,20 +161,10 @@ func (of *channelRound[M]) consume(consumer int) received {
 		}
 		all.messages++
 		if (ahead+all.messages)%lot == 0 && of.counted.Add(lot)%messages == 0 {
-			of.endLap()
+			of.record(of.endLap)
 		}
 	}
 	return all
-}
-
-// endLap records the lap that a consumer has completed.
-func (of *channelRound[M]) endLap() {
-	of.timing.Lock()
-	time := now()
-	lap := time - of.last
-	of.last = time
-	of.timing.Unlock()
-	of.record(lap)
 }
 
 // sumTo returns the sum of the numbers from 1 on, modulo 2^64.

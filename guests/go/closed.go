@@ -9,18 +9,18 @@ import (
 // blocks are the laps of a closed loop, which goroutines complete together until it is over.
 type blocks struct {
 	over atomic.Bool
+	run  *run
 	// What is written during a lap has other cache lines than what every goroutine reads.
-	_   [128]byte
-	run *run
-	// starting are the goroutines that do not wait yet for the first lap, running those that have not ended.
+	_ [128]byte
+	// starting counts the goroutines that do not wait for the first lap yet, running those that have not ended.
 	starting, running sync.WaitGroup
 	// begin is closed when the first lap begins.
 	begin chan struct{}
-	// last is when the current lap began.
-	last int64
 	// ending protects the laps.
 	ending sync.Mutex
 	laps   []int64
+	// last is when the current lap began. The measured lock protects it, or ending if there is none.
+	last int64
 	// The time after which no lap begins; 0 means none.
 	until        int64
 	fewest, most int
@@ -104,14 +104,22 @@ func (r *run) closedLoop(iteration *measurement, round func() closedRound) error
 // isOver tells whether the goroutines should stop.
 func (of *blocks) isOver() bool { return of.over.Load() || of.run.interrupted.Load() }
 
-// record records a lap, and ends the loop after enough of them.
-func (of *blocks) record(lap int64) {
+// endLap ends the current lap, and returns its time.
+func (of *blocks) endLap() int64 {
+	time := now()
+	lap := time - of.last
+	of.last = time
+	return lap
+}
+
+// record records a lap, and ends the loop after enough of them. lap returns its time and may end it.
+func (of *blocks) record(lap func() int64) {
 	of.ending.Lock()
 	defer of.ending.Unlock()
 	if of.over.Load() {
 		return
 	}
-	of.laps = append(of.laps, lap)
+	of.laps = append(of.laps, lap())
 	switch {
 	case len(of.laps) >= of.most:
 		of.ended = "iterations"

@@ -80,16 +80,15 @@ func (of *lockRound) share() (made uint64) {
 			computed = spend(inside | (computed^before)&of.none)
 		}
 		of.acquired = before + 1
-		lap := int64(-1)
-		if (before+1)%block == 0 {
+		endsLap, lap := (before+1)%block == 0, int64(0)
+		if endsLap {
 			// Before the release: after it, others may run first.
-			time := now()
-			lap, of.last = time-of.last, time
+			lap = of.endLap()
 		}
 		of.Unlock()
 		made++
-		if lap >= 0 {
-			of.record(lap)
+		if endsLap {
+			of.record(func() int64 { return lap })
 		}
 		if outside > 0 {
 			computed = spend(outside | computed&of.none)

@@ -146,7 +146,7 @@ final class Channel extends ClosedLoop {
             seen[at + SUM] += number;
             if (work > 0) computed = Work.spend(work | computed & zero);
             received++;
-            if (received % LOT == 0 && messages.addAndGet(16, LOT) % MESSAGES == 0) endLap();
+            if (received % LOT == 0 && messages.addAndGet(16, LOT) % MESSAGES == 0) record(this::endLap);
         }
         Work.use(computed);
         return seen;
@@ -155,18 +155,6 @@ final class Channel extends ClosedLoop {
     /** Where a consumer counts the messages of a producer. */
     private static int place(int producer) {
         return APART * (producer + 1);
-    }
-
-    /** Records the lap that a consumer has completed. */
-    private void endLap() {
-        ending.lock();
-        try {
-            long now = System.nanoTime();
-            record(now - last);
-            last = now;
-        } finally {
-            ending.unlock();
-        }
     }
 
     /** The sum of the numbers from 1 on, modulo 2^64. */

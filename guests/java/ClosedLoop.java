@@ -3,6 +3,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
 
@@ -11,11 +12,11 @@ abstract class ClosedLoop {
     /** Whether it is over. Its middle element lies on a cache line of its own. */
     final AtomicIntegerArray over = new AtomicIntegerArray(65);
     final List<Long> laps = new ArrayList<>();
-    /** Protects the laps. */
-    final ReentrantLock ending = new ReentrantLock();
-    /** When the current lap began; protected like the laps, in Lock by the measured lock. */
-    long last;
 
+    /** Protects the laps. */
+    private final ReentrantLock ending = new ReentrantLock();
+    /** When the current lap began. The measured lock protects it, or {@code ending} if there is none. */
+    private long last;
     private final List<Thread> threads = new ArrayList<>();
     /** Threads that do not wait yet for the first lap, and whether it has begun. */
     private final CountDownLatch starting = new CountDownLatch(Brigade.tasks), begin = new CountDownLatch(1);
@@ -105,12 +106,19 @@ abstract class ClosedLoop {
         return over.get(32) != 0 || Brigade.stopped;
     }
 
-    /** Records a lap, and ends the loop after enough of them. */
-    void record(long lap) {
+    /** Ends the current lap, and returns its time. */
+    long endLap() {
+        long now = System.nanoTime(), lap = now - last;
+        last = now;
+        return lap;
+    }
+
+    /** Records a lap, and ends the loop after enough of them. {@code lap} returns its time and may end it. */
+    void record(LongSupplier lap) {
         ending.lock();
         try {
             if (over.get(32) != 0) return;
-            laps.add(lap);
+            laps.add(lap.getAsLong());
             boolean late = laps.size() >= fewest && System.nanoTime() - begun >= seconds * 1e9;
             if (laps.size() < most && !late) return;
             endedBy = laps.size() >= most ? "iterations" : "max-time";

@@ -68,16 +68,12 @@ final class Lock extends ClosedLoop {
             long before = acquired;
             if (inside > 0) computed = Work.spend(inside | (computed ^ before) & zero);
             acquired = before + 1;
-            long lap = -1;
-            if ((before + 1) % BLOCK == 0) {
-                // Before the release: after it, others may run first.
-                long now = System.nanoTime();
-                lap = now - last;
-                last = now;
-            }
+            boolean endsLap = (before + 1) % BLOCK == 0;
+            // Before the release: after it, others may run first.
+            long lap = endsLap ? endLap() : 0;
             if (!BROKEN) lock.unlock();
             made++;
-            if (lap >= 0) record(lap);
+            if (endsLap) record(() -> lap);
             if (outside > 0) computed = Work.spend(outside | computed & zero);
         }
         return made;
