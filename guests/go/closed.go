@@ -101,7 +101,7 @@ func (r *run) closedLoop(iteration *measurement, round func() closedRound) error
 	return err
 }
 
-// isOver tells whether the goroutines should stop.
+// isOver returns whether the goroutines should stop.
 func (of *blocks) isOver() bool { return of.over.Load() || of.run.interrupted.Load() }
 
 // endLap ends the current lap, and returns its time.

@@ -182,7 +182,7 @@ func (r *run) parse(arguments []string) (program, error) {
 		flags.IntVar(&r.wake.rate, "rate", 10_000, "wake-ups a second, of all goroutines `together`")
 		flags.StringVar(&r.wake.source, "source", "channel", "what wakes: timer or `channel`")
 		flags.IntVar(&r.wake.wakers, "wakers", 1, "`threads` that wake goroutines by channel")
-		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` beside that do nothing but take CPU time")
+		flags.IntVar(&r.wake.hogs, "hogs", 0, "`processes` that only take CPU time")
 		flags.IntVar(&r.wake.greedy, "greedy", 0, "`goroutines` next to the others that compute and rarely yield")
 		flags.IntVar(&r.wake.greedyFor, "greedy-for", 10_000, "`microseconds` that a greedy goroutine computes before it yields")
 	}

@@ -11,7 +11,7 @@ import (
 // async tasks.
 //
 // One lap is one event. Each goroutine reads the clock into a place of its own, reports that it waits
-// again, and waits. The waker calls 50 µs after the last report, since Go does not tell which
+// again, and waits. The waker calls 50 µs after the last report, since Go does not show which
 // goroutines are parked; only those that run on another worker can still be on their way.
 //
 // Known biases: a report is an addition to a common counter. After the pause the workers sleep.
@@ -164,7 +164,7 @@ func (of *hall) fallAsleep() {
 	nanosleep(pause)
 }
 
-// times returns those of the last event, and verifies that it woke each goroutine once.
+// times returns the times of the last event, and verifies that it woke each goroutine once.
 func (of *hall) times(called, returned, events int64) (times [4]int64, _ error) {
 	first, last := of.places[0].at, of.places[0].at
 	for task := range of.places {

@@ -51,7 +51,7 @@ final class Waking {
         for (Thread thread : threads) Brigade.unless(thread::join);
     }
 
-    /** Those of the measured laps: the last ones. */
+    /** Reports the times of the measured laps, which are the last ones. */
     private static void report(String name, List<Long> times) {
         Brigade.report(name, "event", 1, false, times.subList(Brigade.warmups, times.size()));
     }

@@ -123,7 +123,7 @@ async function measure(laps, seconds, lap) {
   return times;
 }
 
-/** Says a word and waits for a line, or for the end of the input: the runner reads our counters. */
+/** Prints a word and waits for a line, or for the end of the input: the runner reads our counters. */
 async function mark(word) {
   fs.writeSync(1, `${word}\n`);
   const byte = Buffer.alloc(1);
