@@ -460,10 +460,16 @@ fn the_recipes_of_the_document_make_what_other_tools_read() {
     }
     let text = made("benchstat");
     fs::write(folder.path().join("runs"), &text).unwrap();
-    assert!(text.lines().filter(|line| line.starts_with("Benchmark")).count() > entries.len());
+    let lines = |text: &str| text.lines().filter(|line| line.starts_with("Benchmark")).count();
+    assert!(lines(&text) > entries.len());
     if has(&["sh", "-c", "command -v benchstat"], "Go's format in benchstat") {
         let mut benchstat = contract::command("benchstat");
         let table = printed(benchstat.args(["-format", "csv", "runs"]).current_dir(folder.path()));
         assert!(table.lines().count() > entries.len(), "{table}");
     }
+    let file = folder.path().join("report.json");
+    let mut report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    report["groups"][0]["rows"][0]["processes"][0]["outcome"] = "disturbed".into();
+    fs::write(&file, report.to_string()).unwrap();
+    assert_eq!(lines(&made("benchstat")), lines(&text) - 1);
 }
