@@ -118,7 +118,10 @@ fn waking(Waking { load, lines, .. }: &Waking) -> String {
 
 /// Where one woken task begins to take longer.
 fn cliff(Cliff { label, from, to, ratio }: &Cliff) -> String {
-    format!("Waking one of {to} {label} takes {} as long as one of {from}.", times(ratio.value))
+    format!(
+        "Of {to} {label} woken at once, each takes {} as long as with {from}.",
+        times(ratio.value)
+    )
 }
 
 /// A label as the subject of a sentence, such as `a goroutine`.
@@ -410,7 +413,7 @@ mod tests {
         let expected = [
             "Waking 1,000 threads takes 4.1 ms, 4.1 µs each; the last runs 4 ms after the first. \
              1,000 tasks of tokio: 210 µs.",
-            "Waking one of 10,000 tasks of tokio takes 3.4 times as long as one of 1,000.",
+            "Of 10,000 tasks of tokio woken at once, each takes 3.4 times as long as with 1,000.",
         ];
         assert_eq!(shown, expected);
         let smooth = Waking { cliff: None, ..found };
