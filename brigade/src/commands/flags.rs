@@ -319,7 +319,7 @@ pub struct ImpactFlags {
     /// Run this command instead, until it ends
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Run that measured the cost of switches [default: this machine's latest]
+    /// Run that measured the cost of switches [default: this machine's latest undisturbed one]
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
     /// Print JSON
