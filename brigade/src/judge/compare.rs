@@ -123,7 +123,7 @@ pub enum Design {
 
 impl Design {
     /// The confidence of all verdicts together; of two saved runs that of each.
-    fn confidence(self) -> f64 {
+    pub fn confidence(self) -> f64 {
         if self == Self::Groups { CONFIDENCE } else { OF_VERDICTS }
     }
 }
@@ -264,7 +264,7 @@ impl Comparison {
             cases: Vec::new(),
             not_compared,
         };
-        comparison.no_verdict = comparison.no_verdict(earlier);
+        comparison.no_verdict = comparison.why_no_verdict(earlier);
         for rows in pairs {
             match comparison.ratio(&rows) {
                 Ok(ratio) => {
@@ -315,7 +315,7 @@ impl Comparison {
     }
 
     /// Why it decides nothing, if so.
-    fn no_verdict(&self, earlier: &[Vec<FiguresByCase>]) -> Option<NoVerdict> {
+    fn why_no_verdict(&self, earlier: &[Vec<FiguresByCase>]) -> Option<NoVerdict> {
         if !self.sides.iter().all(|side| side.is_usable(self.design)) {
             return Some(NoVerdict::Disturbed);
         }
@@ -365,11 +365,6 @@ impl Comparison {
         };
         let logs: Vec<f64> = self.cases.iter().filter_map(of_case).collect();
         median(&logs).map(f64::exp_m1)
-    }
-
-    /// The confidence of all verdicts together; of two saved runs that of each.
-    pub fn overall_confidence(&self) -> f64 {
-        self.design.confidence()
     }
 
     /// Whether a slowdown of the margin or more is excluded of a case. Of two saved runs the verdict

@@ -142,7 +142,7 @@ fn verdict(comparison: &Comparison) -> String {
     let undecided: Vec<&Compared> =
         cases.iter().filter(|case| !comparison.excludes_slowdown(case)).collect();
     let margin = format!("{}{NO_BREAK_SPACE}%", brief(comparison.margin * 100.0));
-    let confidence = percent(comparison.overall_confidence());
+    let confidence = percent(comparison.design.confidence());
     if slower > 0 {
         format!("SLOWER: {slower} of {all}. {}", takes(with(Verdict::Slower)))
     } else if !undecided.is_empty() {
