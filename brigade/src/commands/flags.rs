@@ -158,7 +158,8 @@ pub struct CompareFlags {
     /// Largest difference that does not matter, in percent
     #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = amount, allow_negative_numbers = true)]
     pub margin: f64,
-    /// When to fail; also with 1 if nothing was compared
+    /// When to fail; also with 1 if nothing was compared, or if the candidate has no figure of a
+    /// case that the baseline measured
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// Format of the comparison

@@ -219,32 +219,17 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// Compares the cases that both sides measured, matched by program and parameters, or by name
-    /// where flags of a side change these. The candidate's times are multiplied by `correction`;
-    /// each set of `earlier` runs is of one build, and contains neither side.
+    /// Compares the cases that both sides measured. The candidate's times are multiplied by
+    /// `correction`; each set of `earlier` runs is of one build, and contains neither side.
     pub fn new(
         design: Design,
         sides: Pair<Side>,
-        [baseline, candidate]: Pair<Vec<Row>>,
+        rows: Pair<Vec<Row>>,
         margin: f64,
         correction: Option<f64>,
         earlier: &[Vec<FiguresByCase>],
     ) -> Self {
-        let id = |row: &Row| match design {
-            Design::SideBySide => row.case.clone(),
-            _ => row.key(),
-        };
-        let mut others: BTreeMap<String, Row> =
-            candidate.into_iter().map(|row| (id(&row), row)).collect();
-        let mut pairs = Vec::new();
-        let mut not_compared = Vec::new();
-        for row in baseline {
-            match others.remove(&id(&row)) {
-                Some(other) => pairs.push([row, other]),
-                None => not_compared.push(not_measured(&row, SideName::Candidate)),
-            }
-        }
-        not_compared.extend(others.values().map(|row| not_measured(row, SideName::Baseline)));
+        let (pairs, not_compared) = paired(design, &rows);
         let largest = largest(earlier);
         let all = design.confidence();
         // So many intervals have `all` together, by Bonferroni's inequality.
@@ -266,32 +251,21 @@ impl Comparison {
         };
         comparison.no_verdict = comparison.why_no_verdict(earlier);
         for rows in pairs {
-            match comparison.ratio(&rows) {
-                Ok(ratio) => {
-                    let earlier = largest.get(&*rows[0].key()).copied();
-                    let verdict = comparison.verdict(&rows[0], &ratio, earlier);
-                    comparison.cases.push(Compared { rows, ratio, earlier, verdict });
-                }
-                Err(reason) => {
-                    let case = rows[0].case.clone();
-                    comparison.not_compared.push(NotCompared { case, reason });
-                }
+            if let Some(ratio) = comparison.ratio(&rows) {
+                let earlier = largest.get(&*rows[0].key()).copied();
+                let verdict = comparison.verdict(&rows[0], &ratio, earlier);
+                comparison.cases.push(Compared { rows, ratio, earlier, verdict });
+            } else {
+                let case = rows[0].case.clone();
+                let reason = NotComparedFor::NotPositive;
+                comparison.not_compared.push(NotCompared { case, reason });
             }
         }
         comparison
     }
 
-    /// The quotient of the figures of one case, or why there is none.
-    fn ratio(&self, [first, second]: &Pair<Row>) -> Result<Estimate, NotComparedFor> {
-        for (row, side) in [(first, SideName::Baseline), (second, SideName::Candidate)] {
-            if row.figure.is_none() {
-                return Err(NotComparedFor::NotMeasured { side, error: row.error.clone() });
-            }
-        }
-        let measured = [first, second].map(|row| [row.measurement.clone(), row.operation.clone()]);
-        if measured[0] != measured[1] {
-            return Err(NotComparedFor::OtherOperation(measured));
-        }
+    /// The quotient of the figures of one case; `None` if one is not above 0.
+    fn ratio(&self, [first, second]: &Pair<Row>) -> Option<Estimate> {
         let ratio = match self.design {
             Design::SideBySide => {
                 let sides = [second, first].map(Row::by_round);
@@ -305,13 +279,12 @@ impl Comparison {
                 first.zip(second).and_then(|(first, second)| second.over(first))
             }
         };
-        let ratio = ratio.ok_or(NotComparedFor::NotPositive)?;
         // Memory does not depend on the machine's speed.
         let correction = match self.correction {
             Some(correction) if first.unit == Quantity::Nanoseconds => correction,
             _ => 1.0,
         };
-        Ok(ratio.map(|ratio| ratio * correction))
+        Some(ratio?.map(|ratio| ratio * correction))
     }
 
     /// Why it decides nothing, if so.
@@ -396,16 +369,72 @@ impl Comparison {
         Some(MoreTime { seconds: seconds * (times - 1.0), share })
     }
 
+    /// A case that the baseline measured and the candidate did not.
+    pub fn missing_in_candidate(&self) -> Option<&NotCompared> {
+        self.not_compared.iter().find(|missing| {
+            matches!(missing.reason, NotComparedFor::NotMeasured { side: SideName::Candidate, .. })
+        })
+    }
+
     /// How many cases have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
 }
 
-/// A case that only the other side has.
-fn not_measured(row: &Row, side: SideName) -> NotCompared {
-    let reason = NotComparedFor::NotMeasured { side, error: None };
-    NotCompared { case: row.case.clone(), reason }
+/// Pairs the rows of both sides that measure the same in one case. Returns also the cases without a
+/// pair.
+fn paired(
+    design: Design,
+    [baseline, candidate]: &Pair<Vec<Row>>,
+) -> (Vec<Pair<Row>>, Vec<NotCompared>) {
+    let is_one_case = |row: &Row, other: &Row| match design {
+        // Flags of a side change the parameters.
+        Design::SideBySide => row.case == other.case,
+        Design::TwoRuns | Design::Groups => row.is_same_case_as(other),
+    };
+    let is_one_figure =
+        |row: &Row, other: &Row| is_one_case(row, other) && row.measures_same_as(other);
+    let is_other_figure =
+        |row: &Row, other: &Row| is_one_case(row, other) && !row.measures_same_as(other);
+    let mut pairs = Vec::new();
+    let mut not_compared = Vec::new();
+    let mut rest: Vec<&Row> = candidate.iter().collect();
+    for row in baseline {
+        if let Some(place) = rest.iter().position(|other| is_one_figure(row, other)) {
+            pairs.push([row.clone(), rest.remove(place).clone()]);
+        } else {
+            let other = candidate.iter().find(|other| is_other_figure(row, other));
+            let reason = why_no_pair(Some(row), other);
+            not_compared.push(NotCompared { case: row.case.clone(), reason });
+        }
+    }
+    for row in rest {
+        let is_reported = not_compared.iter().any(|missing| missing.case == row.case);
+        if !is_reported {
+            let other = baseline.iter().find(|other| is_other_figure(other, row));
+            let reason = why_no_pair(other, Some(row));
+            not_compared.push(NotCompared { case: row.case.clone(), reason });
+        }
+    }
+    (pairs, not_compared)
+}
+
+/// Why the rows of a case have no ratio. A side that did not run the case has no row.
+fn why_no_pair(baseline: Option<&Row>, candidate: Option<&Row>) -> NotComparedFor {
+    let not_measured = |side, row: Option<&Row>| {
+        let error = row.and_then(|row| row.error.clone());
+        NotComparedFor::NotMeasured { side, error }
+    };
+    let measured = |row: Option<&Row>| {
+        let row = row.filter(|row| row.figure.is_some())?;
+        Some([row.measurement.clone(), row.operation.clone()])
+    };
+    match (measured(baseline), measured(candidate)) {
+        (None, _) => not_measured(SideName::Baseline, baseline),
+        (_, None) => not_measured(SideName::Candidate, candidate),
+        (Some(first), Some(second)) => NotComparedFor::OtherOperation([first, second]),
+    }
 }
 
 impl Verdict {
@@ -648,11 +677,35 @@ mod tests {
         let mut rows = [SCATTER, SCATTER].map(|values| vec![row("ring", values)]);
         rows[1][0].operation = "join".to_owned();
         rows[0].push(row("only", [1.0]));
-        rows[1].push(row("failed", []));
-        rows[0].push(row("failed", [1.0]));
         let found = compared(rows, None, &[]);
-        let cases: Vec<&str> = found.not_compared.iter().map(|missing| &*missing.case).collect();
-        assert_eq!((found.cases.len(), cases), (0, vec!["only", "ring", "failed"]));
+        let reason =
+            NotComparedFor::OtherOperation(["", "join"].map(|of| [String::new(), of.into()]));
+        let only = not_measured("only", SideName::Candidate, None);
+        let expected = [NotCompared { case: "ring".to_owned(), reason }, only];
+        assert_eq!((found.cases.len(), &found.not_compared[..]), (0, &expected[..]));
+    }
+
+    fn not_measured(case: &str, side: SideName, error: Option<&str>) -> NotCompared {
+        let error = error.map(str::to_owned);
+        NotCompared { case: case.to_owned(), reason: NotComparedFor::NotMeasured { side, error } }
+    }
+
+    /// A run in which every process of a case failed knows neither its program nor its parameters.
+    #[test]
+    fn a_case_that_failed_on_one_side_is_reported_once_with_its_error() {
+        let case = "a --tasks 3";
+        let parameters = BTreeMap::from([("tasks".to_owned(), 3.into())]);
+        let measured = Row { program: "a".to_owned(), parameters, ..row(case, SCATTER) };
+        let failed = Row { error: Some("oops".to_owned()), ..row(case, []) };
+        for (rows, side) in [
+            ([&measured, &failed], SideName::Candidate),
+            ([&failed, &measured], SideName::Baseline),
+            ([&failed, &failed], SideName::Baseline),
+        ] {
+            let found = compared(rows.map(|row| vec![row.clone()]), None, &[]);
+            assert_eq!(found.not_compared, [not_measured(case, side, Some("oops"))]);
+            assert_eq!(found.missing_in_candidate().is_some(), side == SideName::Candidate);
+        }
     }
 
     /// A run of six of one build: docs/STATISTICS.md says which.

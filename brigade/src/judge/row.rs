@@ -262,6 +262,24 @@ impl Row {
         format!("{} {}", self.program, Value::from_iter(self.parameters.clone()))
     }
 
+    /// Whether both are of one case. If no process of a run measured a case, its parameters are
+    /// unknown, and its name decides.
+    pub fn is_same_case_as(&self, other: &Self) -> bool {
+        if self.figure.is_none() || other.figure.is_none() {
+            return self.case == other.case;
+        }
+        self.program == other.program && self.parameters == other.parameters
+    }
+
+    /// Whether both have a figure, of the same measurement and operation.
+    pub fn measures_same_as(&self, other: &Self) -> bool {
+        let have_figures = self.figure.is_some() && other.figure.is_some();
+        have_figures
+            && self.measurement == other.measurement
+            && self.operation == other.operation
+            && self.unit == other.unit
+    }
+
     /// The name of its case without one of the flags, given by its name in records.
     pub fn case_without(&self, parameter: &str) -> String {
         without_flag(&self.case, parameter)

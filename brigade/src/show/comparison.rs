@@ -102,7 +102,7 @@ pub fn nothing_compared(comparison: &Comparison) -> String {
 }
 
 /// A case that could not be compared, and why.
-fn not_compared(NotCompared { case, reason }: &NotCompared) -> String {
+pub fn not_compared(NotCompared { case, reason }: &NotCompared) -> String {
     let reason = match reason {
         NotComparedFor::Skipped(reason) => reason.clone(),
         NotComparedFor::NotMeasured { side, error } => {

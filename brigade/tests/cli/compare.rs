@@ -466,6 +466,39 @@ fn cases_that_only_one_run_measured_are_not_compared() {
     }
 }
 
+/// Every process of the case failed, so the run has no record of it.
+#[test]
+fn a_case_that_fails_in_the_candidate_is_named_with_its_error_and_can_fail() {
+    let bench = noisy(&["a", "b"]);
+    let [first, second] = two_runs(&bench, "16");
+    let lines = records_in(Path::new(&second)).into_iter().map(|mut line| {
+        if line["case"] == "b" {
+            line["outcome"] = "failed".into();
+            line["error"] = "exited with 1: oops".into();
+            line["record"] = Value::Null;
+        }
+        line.to_string() + "\n"
+    });
+    fs::write(format!("{second}/records.jsonl"), lines.collect::<String>()).unwrap();
+    let found = compared(&bench, &[&first, &second]);
+    let reason = json!({ "side": "candidate", "error": "exited with 1: oops" });
+    let missing = json!([{ "case": "b", "reason": { "not-measured": reason } }]);
+    assert_eq!(
+        (found["cases"].as_array().map(Vec::len), &found["not_compared"]),
+        (Some(1), &missing)
+    );
+    for (fail_on, runs, code) in [
+        ("slower", [&first, &second], 1),
+        ("unresolved", [&first, &second], 1),
+        ("slower", [&second, &first], 0),
+    ] {
+        let ended = bench.ends(&["compare", runs[0], runs[1], "--fail-on", fail_on]);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let named = "--fail-on: b: the candidate has not measured it: exited with 1: oops";
+        assert_eq!(ended.stderr.contains(named), code == 1, "{ended:?}");
+    }
+}
+
 #[test]
 fn each_folder_of_two_groups_is_one_sample() {
     let bench = noisy(&["a"]);

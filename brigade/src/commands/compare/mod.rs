@@ -15,7 +15,7 @@ use crate::judge::row::Row;
 use crate::judge::run::{FiguresByCase, Run};
 use crate::manifest::Manifest;
 use crate::show;
-use crate::show::comparison::{blocks, nothing_compared};
+use crate::show::comparison::{blocks, not_compared, nothing_compared};
 
 /// Runs `brigade compare`.
 ///
@@ -160,9 +160,10 @@ fn print(comparison: &Comparison, flags: &CompareFlags) -> anyhow::Result<()> {
 
 /// The exit code of a comparison; `measured` is that of its invocations.
 fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> Exit {
+    let failed = if measured == Exit::Done { Exit::Failed } else { measured };
     if comparison.cases.is_empty() {
         output::warn(&nothing_compared(comparison));
-        return if measured == Exit::Done { Exit::Failed } else { measured };
+        return failed;
     }
     let Some(fail_on) = flags.fail_on else { return measured };
     let count = |verdict| comparison.count(verdict);
@@ -171,6 +172,9 @@ fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> 
     } else if comparison.cases.iter().all(|case| case.ratio.interval.is_none()) {
         output::warn("--fail-on: nothing was compared");
         Exit::Failed
+    } else if let Some(missing) = comparison.missing_in_candidate() {
+        output::warn(&format!("--fail-on: {}", not_compared(missing)));
+        failed
     } else if fail_on == FailOn::Unresolved && count(Verdict::Unresolved) > 0 {
         output::warn("--fail-on unresolved: some cases are unresolved");
         Exit::Failed
