@@ -237,14 +237,29 @@ impl Row {
     pub fn of_runs(runs: &[Self]) -> Option<Self> {
         let first = runs.first()?;
         let values: Vec<f64> = runs.iter().filter_map(|row| Some(row.figure?.value)).collect();
+        let process = |(round, row): (u32, &Self)| Process {
+            round,
+            started_at: Arc::default(),
+            outcome: row.outcome_of_run(),
+            value: row.figure.map(|figure| figure.value),
+        };
         Some(Self {
             figure: Estimate::of_independent(super::statistics::CONFIDENCE, &values),
-            processes: Self::of_figures(values).processes,
+            processes: Arc::new((1..).zip(runs).map(process).collect()),
             ..first.clone()
         })
     }
 
+    /// The outcome of its case in a run: that of its first process, if none measured.
+    fn outcome_of_run(&self) -> ProcessOutcome {
+        match self.processes.first() {
+            Some(process) if self.figure.is_none() => process.outcome,
+            _ => ProcessOutcome::Used,
+        }
+    }
+
     /// A row whose processes have these figures, in rounds 1, 2 ….
+    #[cfg(test)]
     pub fn of_figures(figures: impl IntoIterator<Item = f64>) -> Self {
         let started_at = Arc::default();
         let process = |(round, value)| Process {

@@ -79,17 +79,24 @@ fn of_runs(
     Ok(comparison)
 }
 
-/// The figure of each case over several runs, each of which is one sample.
+/// The figure of each case over several runs, each of which is one sample. A case of which runs
+/// measured different things has a row for each.
 fn over_runs(runs: impl Iterator<Item = Vec<Row>>) -> Vec<Row> {
-    let mut by_case: Vec<(String, Vec<Row>)> = Vec::new();
-    for row in runs.flatten() {
-        let key = row.key();
-        match by_case.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, rows)) => rows.push(row),
-            None => by_case.push((key, vec![row])),
+    let (measured, failed): (Vec<Row>, Vec<Row>) =
+        runs.flatten().partition(|row| row.figure.is_some());
+    let mut figures: Vec<Vec<Row>> = Vec::new();
+    // A run without a figure belongs to those with one, if there are any.
+    for row in measured.into_iter().chain(failed) {
+        let is_of = |rows: &&mut Vec<Row>| {
+            let known = &rows[0];
+            known.is_same_case_as(&row) && (row.figure.is_none() || known.measures_same_as(&row))
+        };
+        match figures.iter_mut().find(is_of) {
+            Some(rows) => rows.push(row),
+            None => figures.push(vec![row]),
         }
     }
-    by_case.iter().filter_map(|(_, rows)| Row::of_runs(rows)).collect()
+    figures.iter().filter_map(|rows| Row::of_runs(rows)).collect()
 }
 
 /// By what to multiply the candidate's times so that both sides had a machine of one speed: only
@@ -180,5 +187,75 @@ fn exit_after(comparison: &Comparison, flags: &CompareFlags, measured: Exit) -> 
         Exit::Failed
     } else {
         measured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::compare::{NotCompared, NotComparedFor};
+    use crate::judge::row::ProcessOutcome;
+    use crate::judge::statistics::Estimate;
+
+    /// A run of one case, in which each operation took this long.
+    fn run(measurement: &str, ns: f64) -> Vec<Row> {
+        let row = Row::of_figures([ns]);
+        let name = |name: &str| name.to_owned();
+        vec![Row {
+            case: name("a --tasks 3"),
+            program: name("a"),
+            parameters: [(name("tasks"), 3.into())].into(),
+            measurement: name(measurement),
+            figure: Estimate::of(&row.values()),
+            ..row
+        }]
+    }
+
+    /// A run in which the case failed.
+    fn failed() -> Vec<Row> {
+        let mut row = run("", 0.0).remove(0);
+        row.program.clone_from(&row.case);
+        row.parameters.clear();
+        row.figure = None;
+        let mut process = row.processes[0].clone();
+        process.outcome = ProcessOutcome::Failed;
+        row.processes = vec![process].into();
+        row.error = Some("oops".to_owned());
+        vec![row]
+    }
+
+    fn compared(groups: Pair<Vec<Vec<Row>>>) -> Comparison {
+        let rows = groups.map(|runs| over_runs(runs.into_iter()));
+        Comparison::new(Design::Groups, Pair::default(), rows, 0.03, None, &[])
+    }
+
+    /// As those of a host that cannot read CPU time.
+    #[test]
+    fn figures_of_another_measurement_are_no_sample() {
+        let cpu = || [1.0, 1.0, 1.0].map(|ns| run("cpu", ns)).to_vec();
+        let latency = || [9.0, 9.0].map(|ns| run("latency", ns)).to_vec();
+        let measured = |name: &str| [name.to_owned(), String::new()];
+        let differ = NotComparedFor::OtherOperation([measured("cpu"), measured("latency")]);
+        for candidates in [[cpu(), latency()].concat(), [latency(), cpu()].concat()] {
+            let found = compared([cpu(), candidates]);
+            let ratio = &found.cases[0].ratio;
+            assert_eq!((found.cases.len(), ratio.value, ratio.count), (1, 1.0, 3));
+            let case = "a --tasks 3".to_owned();
+            assert_eq!(found.not_compared, [NotCompared { case, reason: differ.clone() }]);
+        }
+        let found = compared([cpu(), latency()]);
+        assert_eq!((found.cases.len(), found.not_compared.len()), (0, 1));
+        assert_eq!(found.not_compared[0].reason, differ);
+    }
+
+    #[test]
+    fn a_run_in_which_a_case_failed_is_counted_and_has_no_figure() {
+        let measured = || [1.0, 2.0].map(|ns| run("iteration", ns)).to_vec();
+        let found = compared([measured(), [vec![failed()], measured()].concat()]);
+        let [case] = &found.cases[..] else { panic!("{found:?}") };
+        assert_eq!((case.rows[1].failures(), case.ratio.count), (1, 2));
+        assert_eq!(found.not_compared, []);
+        let found = compared([measured(), vec![failed()]]);
+        assert!(found.cases.is_empty() && found.missing_in_candidate().is_some(), "{found:?}");
     }
 }
