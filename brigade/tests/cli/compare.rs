@@ -246,10 +246,10 @@ fn set_reference(folder: &str, times: f64) {
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
-/// The folders of four runs of a case, one after the other, each slowed down by this many per mille.
-fn four_runs(bench: &Bench, slowdowns: [&str; 4]) -> [String; 4] {
+/// The folders of runs of a case, one after the other, each slowed down by this many per mille.
+fn runs_slowed<const N: usize>(bench: &Bench, slowdowns: [&str; N]) -> [String; N] {
     for (number, slowdown) in (1..).zip(slowdowns) {
-        let name = format!("run-{number}");
+        let name = format!("run-{number:02}");
         let mut run = bench.brigade(&["run", "--name", &name, "--rounds", "16"]);
         run.env("SLOWDOWN", slowdown);
         assert_eq!(Ended::from(run).code, Some(0));
@@ -261,7 +261,7 @@ fn four_runs(bench: &Bench, slowdowns: [&str; 4]) -> [String; 4] {
 
 /// The folders of three runs of a case, and of a later run of a build that takes half as long again.
 fn three_runs_and_a_slower_one(bench: &Bench) -> [String; 4] {
-    let folders = four_runs(bench, ["0", "0", "0", "500"]);
+    let folders = runs_slowed(bench, ["0", "0", "0", "500"]);
     edit(format!("{}/environment.json", folders[3]), |environment| {
         environment["software.git_revision"] = "0".repeat(40).into();
     });
@@ -435,7 +435,7 @@ fn the_kernel_of_two_runs_differs() {
 #[test]
 fn runs_of_one_build_are_known_as_such_under_any_kernel() {
     let bench = noisy(&["a"]);
-    let [_, _, first, second] = four_runs(&bench, ["0"; 4]);
+    let [_, _, first, second] = runs_slowed(&bench, ["0"; 4]);
     let compare = || {
         let found = compared(&bench, &[&first, &second]);
         assert_eq!(found["is_one_build"], true, "{found}");
@@ -502,26 +502,15 @@ fn a_case_that_fails_in_the_candidate_is_named_with_its_error_and_can_fail() {
 #[test]
 fn each_folder_of_two_groups_is_one_sample() {
     let bench = noisy(&["a"]);
-    let [.., first, second] = three_runs_and_a_slower_one(&bench);
-    let runs = [first, second];
-    let copies = runs.each_ref().map(|run| {
-        let copy = |number: u32| {
-            let copy = format!("{run}-copy-{number}");
-            fs::create_dir(&copy).unwrap();
-            for file in ["run.json", "environment.json", "records.jsonl"] {
-                fs::copy(format!("{run}/{file}"), format!("{copy}/{file}")).unwrap();
-            }
-            copy
-        };
-        (0..7).map(copy).collect::<Vec<_>>()
-    });
-    edit(format!("{}/environment.json", copies[0][1]), |facts| {
+    let slowdowns: [&str; 14] = [["0"; 7], ["500"; 7]].concat().try_into().unwrap();
+    let folders = runs_slowed(&bench, slowdowns);
+    let (first, second) = folders.split_at(7);
+    edit(format!("{}/environment.json", first[1]), |facts| {
         facts["software.rustc"] = "of one run".into()
     });
     // It is no sample.
-    set_disturbance(Path::new(&copies[0][6]), 0.3);
-    let [first, second] = copies.each_ref().map(|paths| paths.iter().map(String::as_str));
-    let groups: Vec<&str> = first.chain(["--"]).chain(second).collect();
+    set_disturbance(Path::new(&first[6]), 0.3);
+    let groups = groups_of(first, second);
     let comparison = compared(&bench, &groups);
     assert_eq!(comparison["design"], "groups");
     assert_eq!(comparison["sides"][1]["states"].as_array().map(Vec::len), Some(7));
@@ -530,8 +519,46 @@ fn each_folder_of_two_groups_is_one_sample() {
     assert_eq!(comparison["environment_differences"], Value::Array(Vec::new()));
     let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &groups[..]].concat());
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    let few = ["compare", &copies[0][0], "--", &copies[1][0], &copies[1][1]];
+    let few = ["compare", &first[0], "--", &second[0], &second[1]];
     let ended = bench.ends(&few);
     assert!(ended.stdout.starts_with("NO VERDICT: five runs a side are needed"), "{ended:?}");
     assert_eq!(compared(&bench, &few[1..])["no_verdict"], json!({ "few-runs": 5 }));
+}
+
+/// The arguments of a comparison of two groups of runs.
+fn groups_of<'a>(baselines: &'a [String], candidates: &'a [String]) -> Vec<&'a str> {
+    let [baselines, candidates] = [baselines, candidates].map(|runs| runs.iter().map(|run| &**run));
+    baselines.chain(["--"]).chain(candidates).collect()
+}
+
+/// Copies are the same run.
+#[test]
+fn a_run_that_is_named_twice_and_a_side_among_runs_are_refused() {
+    let bench = noisy(&["a"]);
+    let [first, second] = two_runs(&bench, "3");
+    let copy = bench.path("copy");
+    fs::create_dir(&copy).unwrap();
+    for file in ["run.json", "environment.json", "records.jsonl"] {
+        fs::copy(Path::new(&first).join(file), copy.join(file)).unwrap();
+    }
+    let copy = copy.to_str().unwrap();
+    let sides = ["--args", "", "--args", "", "--name", "sides"];
+    assert_eq!(bench.ends(&[&["compare"][..], &side_by_side(&sides)].concat()).code, Some(0));
+    let folders = bench.result_folders();
+    let folders = folders.iter().map(|folder| folder.to_str().unwrap());
+    let sides: Vec<&str> = folders.filter(|folder| folder.contains("sides-")).collect();
+    for (arguments, named) in [
+        (&[&*first, &first][..], &*first),
+        (&[&first, &format!("{first}/")], &first),
+        (&[&first, copy], copy),
+        (&[&first, &first, "--", &second], &first),
+        (&[&first, &second, "--", &first], &first),
+        (&[&first, "--", &second, copy], copy),
+        (&[&first, "--", &second, sides[0]], sides[0]),
+    ] {
+        let ended = bench.ends(&[&["compare"], arguments].concat());
+        assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+        assert!(ended.stderr.contains(named), "{ended:?}");
+    }
+    assert_eq!(compared(&bench, &sides)["design"], "two-runs");
 }

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
@@ -532,20 +532,23 @@ fn an_emulated_run_is_named_and_answers_nothing() {
     let ended = run_under(&script, SHORT);
     let found = record(&ended);
     assert_eq!(found.inherited["processor.emulated_on"], "other", "{ended:?}");
-    for words in [&["sh", "-c", &script, "sh"][..], &["env"]] {
+    let emulator = ["sh", "-c", &script, "sh"];
+    for words in [&emulator[..], &emulator, &["env"]] {
         let ended = Ended::from(bench.brigade_under(words, &["run", "--rounds", "3"]));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let is_emulated = ended.stdout.contains("EMULATED: ");
         assert_eq!(is_emulated, words[0] == "sh", "{ended:?}");
     }
     let folders = bench.result_folders();
-    let labelled = |folder: &&PathBuf| folder.to_str().unwrap().contains("emulated-");
-    let emulated = folders.iter().find(labelled).unwrap().to_str().unwrap();
-    let real = folders.iter().find(|folder| !labelled(folder)).unwrap().to_str().unwrap();
+    let (emulated, real): (Vec<&str>, Vec<&str>) = folders
+        .iter()
+        .map(|folder| folder.to_str().unwrap())
+        .partition(|folder| folder.contains("emulated-"));
+    let ([emulated, other], [real]) = (&emulated[..], &real[..]) else { panic!("{folders:?}") };
     let shown = bench.ends(&["report", emulated]);
     assert!(shown.stdout.contains("emulated on other"), "{shown:?}");
-    for pair in [[emulated, real], [real, emulated], [emulated, emulated]] {
-        let compared = bench.ends(&[&["compare"][..], &pair].concat());
+    for pair in [[emulated, real], [real, emulated], [emulated, other]] {
+        let compared = bench.ends(&[&["compare"][..], &pair.map(|run| *run)].concat());
         let text = compared.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.starts_with("NO VERDICT: "), "{compared:?}");
         assert!(text.contains(" was EMULATED: ") && text.contains("a real machine"), "{text}");

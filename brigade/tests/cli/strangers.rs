@@ -38,14 +38,15 @@ fn plant_huge(run: &Path, name: &str, file: &str) {
 #[test]
 fn a_neighbour_that_cannot_be_read_costs_one_warning() {
     let bench = measured();
-    let run = bench.result_folders().remove(0);
+    assert_eq!(bench.ends(&["run", "--name", "another"]).code, Some(0));
+    let [run, another] = bench.result_folders().try_into().unwrap();
     plant_huge(&run, "9999-huge-run", "run.json");
     plant_huge(&run, "9999-huge-records", "records.jsonl");
     fs::create_dir(run.with_file_name("9999-no-run")).unwrap();
-    let run = run.to_str().unwrap();
+    let [run, another] = [&run, &another].map(|folder| folder.to_str().unwrap());
     for (arguments, code, unread) in [
         (&["report", run][..], 0, 2),
-        (&["compare", run, run], 0, 2),
+        (&["compare", run, another], 0, 2),
         (&["run", "--rounds", "1", "--name", "next"], 0, 2),
         // These read no other run's records.
         (&["limits", "--tasks", "5"], 0, 1),

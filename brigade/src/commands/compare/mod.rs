@@ -43,7 +43,7 @@ pub fn compare(flags: &CompareFlags, manifest: Manifest) -> anyhow::Result<Exit>
 /// Compares the runs in two groups of folders. Unreadable parts are reported on standard error.
 ///
 /// # Errors
-/// If a folder contains no run.
+/// If a folder contains no run; [`UsageError`] if the runs are not those of a comparison.
 fn of_runs(
     manifest: &Manifest,
     folders: &Pair<Vec<PathBuf>>,
@@ -53,6 +53,7 @@ fn of_runs(
         folders.iter().map(|folder| Saved::read(folder)).collect::<anyhow::Result<Vec<_>>>()
     };
     let mut groups = [read_all(&folders[0])?, read_all(&folders[1])?];
+    check_runs(folders, &groups)?;
     let sides = [0, 1].map(|side| described(&folders[side], &groups[side]));
     let mut comparison = match groups.each_mut().map(Vec::as_mut_slice) {
         [[first], [second]] => {
@@ -77,6 +78,42 @@ fn of_runs(
     comparison.is_one_build = first.is_some_and(|first| runs.all(|run| run.is_of_build_of(first)));
     comparison.environment_differences = differences(&groups);
     Ok(comparison)
+}
+
+/// Checks that each run is named once, and that groups contain no side of a comparison: two sides
+/// share their rounds, so they are not independent.
+///
+/// # Errors
+/// [`UsageError`] that names the folder.
+fn check_runs(folders: &Pair<Vec<PathBuf>>, groups: &Pair<Vec<Saved>>) -> Result<(), UsageError> {
+    let folders: Vec<&PathBuf> = folders.iter().flatten().collect();
+    let runs: Vec<&Run> = groups.iter().flatten().map(|saved| &saved.run).collect();
+    let are_groups = runs.len() > 2;
+    for (at, run) in runs.iter().enumerate() {
+        let folder = folders[at].display();
+        if are_groups && run.description.side.is_some() {
+            return Err(UsageError(format!(
+                "compare: {folder} is a side of a comparison: name runs of `brigade run`"
+            )));
+        }
+        if let Some(other) = runs[..at].iter().position(|other| is_one_run(other, run)) {
+            let other = folders[other].display();
+            return Err(UsageError(format!(
+                "compare: {other} and {folder} are one run: name each run once"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two folders contain one run, or a copy of it. Hosts of a fleet may start at the same time.
+fn is_one_run(first: &Run, second: &Run) -> bool {
+    let [one, other] = [&first.description, &second.description];
+    let [boot, other_boot] = [first, second].map(|run| run.environment.get("boot"));
+    one.started_at == other.started_at
+        && one.seed == other.seed
+        && one.side == other.side
+        && boot == other_boot
 }
 
 /// The figure of each case over several runs, each of which is one sample. A case of which runs
