@@ -25,7 +25,7 @@ use crate::judge::amounts::{idle_entries, interrupts};
 use crate::judge::impact::{Impact, Prices, SwitchCost, SwitchKind, Used};
 use crate::judge::report::{Report, RunSummary};
 use crate::manifest::Manifest;
-use crate::measure::process::Signals;
+use crate::measure::process::{Signals, run_with_terminal};
 use crate::shell::quoted;
 use crate::show;
 use crate::show::json::ImpactOfProgram;
@@ -59,7 +59,7 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
     let before = counted();
     let (used, status) = match flags.pid {
         Some(pid) => (watch(pid, flags.time, &mut signals)?, None),
-        None => run_command(&flags.command, flags.json)?,
+        None => run_command(&flags.command, flags.json, &mut signals)?,
     };
     let after = counted();
     let seen = after.cpus.waiting_since(&before.cpus, None, 1.0);
@@ -86,7 +86,6 @@ pub fn impact(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Exit> 
         let command = quoted(flags.command.iter().map(String::as_str));
         output::warn(&format!("{command}: {status}"));
     }
-    // Ctrl-C also ends the command.
     Ok(if signals.stops() > 0 {
         Exit::Interrupted
     } else if has_failed {
@@ -190,15 +189,19 @@ fn used_since(pid: u32, watched: Option<Watched>) -> Option<Used> {
 
 /// Runs a command and counts what it uses. Standard output is for `json` alone: then the command's
 /// goes to standard error.
-fn run_command(command: &[String], json: bool) -> anyhow::Result<(Used, Option<ExitStatus>)> {
+fn run_command(
+    command: &[String],
+    json: bool,
+    signals: &mut Signals,
+) -> anyhow::Result<(Used, Option<ExitStatus>)> {
     let (program, arguments) = command.split_first().context("a command has a program")?;
     let before = Counters::of_children();
     let mut command = Command::new(program);
     if json {
         command.stdout(io::stderr());
     }
-    let started = command.args(arguments).status();
-    let status = started.with_context(|| format!("starting {program}"))?;
+    let ended = run_with_terminal(command.args(arguments), signals);
+    let status = ended.with_context(|| format!("starting {program}"))?;
     Ok((used_of(Counters::of_children().used_since(before)), Some(status)))
 }
 

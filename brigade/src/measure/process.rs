@@ -1,5 +1,6 @@
 //! Runs one process in a group of its own: a time-out, bounded output, and an orderly end when the
-//! runner is interrupted. If the runner is killed, the kernel kills the group.
+//! runner is interrupted. If the runner is killed, the kernel kills the group. A user's command runs
+//! in the runner's group instead, with its terminal.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeWriter, Read};
@@ -9,16 +10,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use harness::process_stat::die_in_group_with;
+use harness::process_stat::{die_in_group_with, die_with};
 use harness::system_files::{SystemFiles, field};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::c_int;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -108,6 +109,37 @@ pub fn run(
         guest.started(running.child.id(), answers);
     }
     running.wait(Some(signals), guest)
+}
+
+/// Runs `command` to its end in this process's group, so that it can use the terminal. Signals to stop
+/// are passed on to it, and the kernel kills it if the runner is killed.
+///
+/// # Errors
+/// If the process cannot be started or waited for.
+pub fn run_with_terminal(command: &mut Command, signals: &mut Signals) -> io::Result<ExitStatus> {
+    let runner = getpid();
+    // SAFETY: between fork and exec, this makes system calls and no more.
+    unsafe { command.pre_exec(move || die_with(runner)) };
+    let mut running = command.spawn()?;
+    let pid = Pid::from_raw(running.id().cast_signed());
+    // Readable when a child has ended.
+    let (mut child, writer) = waking_pair()?;
+    let registered = pipe::register(SIGCHLD, writer)?;
+    let mut passed_on = 0;
+    loop {
+        // Before the check, so that the end of the child is not missed.
+        drain(&mut child);
+        if let Some(status) = running.try_wait()? {
+            unregister(registered);
+            return Ok(status);
+        }
+        sleep([child.as_fd(), signals.stop.as_fd()].into_iter(), None)?;
+        let stops = signals.stops();
+        if stops > passed_on {
+            passed_on = stops;
+            signals.pass_on(pid);
+        }
+    }
 }
 
 /// The short output of a command in `folder`, such as a tool's version: some print it to standard
@@ -362,6 +394,8 @@ pub struct Signals {
     /// Readable when a stop was requested.
     stop: UnixStream,
     stops: usize,
+    /// The number of the last signal to stop.
+    last: Arc<AtomicUsize>,
     exit_at_once: Arc<AtomicBool>,
 }
 
@@ -374,21 +408,34 @@ impl Signals {
     /// If the kernel refuses a socket pair or a handler.
     pub fn register() -> io::Result<Self> {
         let exit_at_once = Arc::new(AtomicBool::new(true));
+        let last = Arc::new(AtomicUsize::new(0));
         let (stop, stop_writer) = waking_pair()?;
         flag::register(SIGXFSZ, Arc::default())?;
         let heeded = STOPPING.into_iter().filter(|signal| *signal != SIGHUP || !ignores(SIGHUP));
         for signal in heeded {
             let code = Exit::Interrupted.code().into();
             flag::register_conditional_shutdown(signal, code, Arc::clone(&exit_at_once))?;
+            flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
             pipe::register(signal, stop_writer.try_clone()?)?;
         }
-        Ok(Self { stop, stops: 0, exit_at_once })
+        Ok(Self { stop, stops: 0, last, exit_at_once })
     }
 
     /// The number of signals to stop so far.
     pub fn stops(&mut self) -> usize {
         self.stops += drain(&mut self.stop);
         self.stops
+    }
+
+    /// Sends the last signal to stop to a child in this process's group. A terminal sends Ctrl-C to
+    /// the whole group: twice, it might end a child that is ending.
+    fn pass_on(&self, child: Pid) {
+        let last = self.last.load(Ordering::Relaxed) as c_int;
+        if last == SIGINT && is_in_foreground() {
+            return;
+        }
+        // It may have ended.
+        let _ = Signal::try_from(last).and_then(|signal| kill(child, signal));
     }
 
     /// Sleeps until `end`, or until a stop is requested.
@@ -410,6 +457,16 @@ fn ignores(signal: c_int) -> bool {
     let status = SystemFiles::live().text("proc/self/status").unwrap_or_default();
     let mask = field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     mask.unwrap_or(0) >> (signal - 1) & 1 == 1
+}
+
+/// Whether this process's group is in the foreground of its terminal.
+fn is_in_foreground() -> bool {
+    let stat = SystemFiles::live().text("proc/self/stat").unwrap_or_default();
+    // After the name come the state, the parent, the group, the session, the terminal and the
+    // group in its foreground; see `proc_pid_stat(5)`.
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    matches!(fields[..], [_, _, group, _, _, foreground, ..] if group == foreground)
 }
 
 /// A reader, which never blocks, and the writer for signal handlers.

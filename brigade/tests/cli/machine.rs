@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use clap::ValueEnum as _;
 use harness::flags::name;
@@ -14,7 +14,9 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::{self, Bench, Ended, RECORD, edit, eventually, send, set_disturbance};
+use crate::bench::{
+    self, Bench, Ended, RECORD, edit, end_of, eventually, is_running, send, set_disturbance,
+};
 
 /// The output, errors and exit code of `brigade limits` with these flags.
 fn limits(flags: &[&str]) -> (String, String, Option<i32>) {
@@ -180,8 +182,12 @@ fn with_costs() -> Bench {
 }
 
 fn ends(bench: &Bench, arguments: &[&str]) -> Ended {
+    Ended::from(with_plan(bench, arguments))
+}
+
+fn with_plan(bench: &Bench, arguments: &[&str]) -> Command {
     let plan = "[impact]\nsame-cpu = ['cheap']\nother-cpu = ['cheap']\nasleep = ['expensive']\n";
-    Ended::from(bench.brigade_with(&(bench.manifest() + plan), arguments))
+    bench.brigade_with(&(bench.manifest() + plan), arguments)
 }
 
 #[test]
@@ -267,6 +273,32 @@ fn the_json_about_a_command_is_not_mixed_with_its_output() {
     let impact: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&impact["exit_code"], &impact["signal"]), (&7.into(), &Value::Null));
     assert!(ended.stderr.starts_with("mixed\n"), "{ended:?}");
+}
+
+/// The command may clean up; what it used until then is printed.
+#[test]
+fn a_signal_to_stop_is_passed_on_to_the_command_which_ends_with_the_runner() {
+    let bench = with_costs();
+    assert_eq!(ends(&bench, &["run"]).code, Some(0));
+    let script = "trap 'echo TERM >signal; exit' TERM; trap 'echo HUP >signal; exit' HUP; \
+                  echo $$ >pid.new; mv pid.new pid; while :; do sleep 0.01; done";
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGKILL] {
+        let mut brigade = with_plan(&bench, &["impact", "--", "sh", "-c", script]);
+        let brigade = brigade.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        eventually("the command is running", || bench.path("pid").exists());
+        let pid = fs::read_to_string(bench.path("pid")).unwrap();
+        fs::remove_file(bench.path("pid")).unwrap();
+        send(&brigade, signal);
+        let ended = end_of(brigade);
+        if signal == Signal::SIGKILL {
+            eventually("the command has ended", || !is_running(pid.trim()));
+            continue;
+        }
+        assert!(!is_running(pid.trim()));
+        assert!(ended.code == Some(130) && ended.stdout.contains("of CPU time"), "{ended:?}");
+        let received = fs::read_to_string(bench.path("signal")).unwrap();
+        assert_eq!(format!("SIG{}", received.trim()), signal.as_str());
+    }
 }
 
 #[test]
