@@ -58,20 +58,20 @@ impl Used {
     }
 }
 
-/// The cost of a switch in one case of a run, in nanoseconds.
+/// The cost of a switch in one or several cases of a run: each range contains all cases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SwitchCost {
-    /// The case.
-    pub case: String,
-    /// CPU time of a switch with the work around it.
-    pub cpu_ns: f64,
-    /// Wall time: the range of 80 % of processes.
+    /// The cases.
+    pub cases: Vec<String>,
+    /// CPU time of a switch with the work around it, in nanoseconds: medians.
+    pub cpu_ns: Interval,
+    /// Wall time, in nanoseconds: the range of 80 % of processes.
     pub wall_ns: Interval,
-    /// How often a CPU entered an idle state, for each switch.
-    pub idle_entries: f64,
-    /// How often a CPU interrupted another, for each switch.
-    pub interrupts: f64,
+    /// How often a CPU entered an idle state, for each switch: medians.
+    pub idle_entries: Interval,
+    /// How often a CPU interrupted another, for each switch: medians.
+    pub interrupts: Interval,
 }
 
 /// The cost of each kind.
@@ -134,9 +134,10 @@ impl Impact {
             let mut cpu_ns = 0.0;
             for (kind, cost) in &prices.costs {
                 let count = switches * end(mixtures[kind]);
-                let ns = end([cost.wall_ns.low, cost.wall_ns.high]);
-                wall_ns += count * ns;
-                cpu_ns += count * cost.cpu_ns.min(ns);
+                let wall_of_one = end([cost.wall_ns.low, cost.wall_ns.high]);
+                let cpu_of_one = end([cost.cpu_ns.low, cost.cpu_ns.high]);
+                wall_ns += count * wall_of_one;
+                cpu_ns += count * cpu_of_one.min(wall_of_one);
             }
             let active_ns = used.cpu_ns as f64 + (wall_ns - cpu_ns);
             let span_ns = used.wall_ns.max(1) as f64;
@@ -179,9 +180,10 @@ fn mixtures(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, [f64; 2]> {
     let blocking = used.voluntary as f64 / all;
     // Going idle and leaving it is a switch of no program.
     let others = (used.switches_of_all - all - used.idle_entries.unwrap_or(0.0)).max(0.0);
-    let range = |count: Option<f64>, each: f64| {
-        let share = |count: f64| (count / each.max(0.5) / all).clamp(0.0, blocking);
-        count.map_or([0.0, blocking], |count| [count - others, count].map(share))
+    let share = |count: f64, each: f64| (count / each.max(0.5) / all).clamp(0.0, blocking);
+    let range = |count: Option<f64>, each: Interval| match count {
+        Some(count) => [share(count - others, each.high), share(count, each.low)],
+        None => [0.0, blocking],
     };
     let asleep = range(used.idle_entries, costs[&SwitchKind::Asleep].idle_entries);
     let crossing = range(used.interrupts, costs[&SwitchKind::OtherCpu].interrupts);
@@ -193,8 +195,8 @@ fn mixtures(used: &Used, costs: &Costs) -> BTreeMap<SwitchKind, [f64; 2]> {
 }
 
 impl SwitchCost {
-    /// The cost of a switch over several cases of a report's first run, per switch that the kernel
-    /// counted; `None` if one was not measured.
+    /// The cost of a switch in these cases of a report, per switch that the kernel counted; `None` if
+    /// one was not measured.
     pub fn measured(report: &Report, cases: &[String]) -> Option<Self> {
         let cost = |case: &String| {
             let mut rows = report.groups.iter().flat_map(|group| &group.rows);
@@ -203,20 +205,32 @@ impl SwitchCost {
             let Interval { low, high } = row.range?;
             let each = |count: Option<f64>| count.unwrap_or(0.0) / switches;
             Some(Self {
-                case: case.to_owned(),
-                cpu_ns: row.cpu_ns? / switches,
+                cases: vec![case.to_owned()],
+                cpu_ns: point(row.cpu_ns? / switches),
                 wall_ns: Interval { low: low / switches, high: high / switches },
-                idle_entries: each(row.parts.and_then(|parts| parts.idle_entries)),
-                interrupts: each(row.parts.and_then(|parts| parts.interrupts)),
+                idle_entries: point(each(row.parts.and_then(|parts| parts.idle_entries))),
+                interrupts: point(each(row.parts.and_then(|parts| parts.interrupts))),
             })
         };
         let costs = cases.iter().map(cost).collect::<Option<Vec<_>>>()?;
-        costs.into_iter().reduce(|one, other| {
-            let low = one.wall_ns.low.min(other.wall_ns.low);
-            let high = one.wall_ns.high.max(other.wall_ns.high);
-            Self { wall_ns: Interval { low, high }, ..other }
+        costs.into_iter().reduce(|one, other| Self {
+            cases: [one.cases, other.cases].concat(),
+            cpu_ns: joined(one.cpu_ns, other.cpu_ns),
+            wall_ns: joined(one.wall_ns, other.wall_ns),
+            idle_entries: joined(one.idle_entries, other.idle_entries),
+            interrupts: joined(one.interrupts, other.interrupts),
         })
     }
+}
+
+/// The range of one figure.
+fn point(value: f64) -> Interval {
+    Interval { low: value, high: value }
+}
+
+/// The range that contains both.
+fn joined(one: Interval, other: Interval) -> Interval {
+    Interval { low: one.low.min(other.low), high: one.high.max(other.high) }
 }
 
 #[cfg(test)]
@@ -234,11 +248,11 @@ mod tests {
         is_fit: bool,
     ) -> Impact {
         let cost = |low: f64, high: f64, idle_entries: f64, interrupts: f64| SwitchCost {
-            case: "a".to_owned(),
-            cpu_ns: low / 2.0,
+            cases: vec!["a".to_owned()],
+            cpu_ns: point(low / 2.0),
             wall_ns: Interval { low, high },
-            idle_entries,
-            interrupts,
+            idle_entries: point(idle_entries),
+            interrupts: point(interrupts),
         };
         let costs = BTreeMap::from([
             (SwitchKind::SameCpu, cost(1000.0, 2000.0, 0.0, 0.0)),

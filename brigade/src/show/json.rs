@@ -8,8 +8,11 @@ use crate::judge::advice::Setting;
 use crate::judge::environment::Unusual;
 use crate::judge::impact::Impact;
 
-/// Version of these schemas, `major.minor`.
+/// Version of the schemas of `limits` and `advise`, `major.minor`.
 const SCHEMA_VERSION: &str = "1.0";
+
+/// Version of the schema of `impact`, `major.minor`.
+const IMPACT_VERSION: &str = "2.0";
 
 /// The answer of `brigade limits`.
 #[derive(Serialize)]
@@ -63,6 +66,6 @@ pub struct ImpactOfProgram<'a> {
 
 impl<'a> ImpactOfProgram<'a> {
     pub fn new(impact: &'a Impact, exit_code: Option<i32>, signal: Option<i32>) -> Self {
-        Self { schema_version: SCHEMA_VERSION, impact, exit_code, signal }
+        Self { schema_version: IMPACT_VERSION, impact, exit_code, signal }
     }
 }

@@ -574,13 +574,14 @@ fn whether_connections_fit_and_what_they_cost() {
 
 /// A program that made 30,000 switches in a second, of which one in ten woke a CPU.
 fn impact() -> Impact {
+    let point = |value| Interval { low: value, high: value };
     let cost = |kind, case: &str, low, high| {
         let cost = SwitchCost {
-            case: case.to_owned(),
-            cpu_ns: low,
+            cases: vec![case.to_owned()],
+            cpu_ns: point(low),
             wall_ns: Interval { low, high },
-            idle_entries: if kind == SwitchKind::Asleep { 1.0 } else { 0.0 },
-            interrupts: if kind == SwitchKind::SameCpu { 0.0 } else { 1.0 },
+            idle_entries: point(if kind == SwitchKind::Asleep { 1.0 } else { 0.0 }),
+            interrupts: point(if kind == SwitchKind::SameCpu { 0.0 } else { 1.0 }),
         };
         (kind, cost)
     };

@@ -12,7 +12,7 @@ use harness::process_stat::{ProcessStat, kill_family};
 use harness::system_files::SystemFiles;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bench::{
     self, Bench, Ended, RECORD, edit, end_of, eventually, is_running, send, set_disturbance,
@@ -213,6 +213,25 @@ fn the_switches_of_a_command_are_multiplied_by_their_cost() {
     for kind in kinds.chain([&impact["share"]]) {
         let [low, high] = ["low", "high"].map(|end| kind[end].as_f64().unwrap());
         assert!(0.0 <= low && low <= high && high <= 1.0, "{impact}");
+    }
+}
+
+#[test]
+fn the_cost_of_a_kind_of_switch_is_a_range_over_its_cases() {
+    let bench = with_costs();
+    assert_eq!(bench.ends(&["run"]).code, Some(0));
+    for (cases, low, high) in [
+        (json!(["cheap"]), 1000.0, 1000.0),
+        (json!(["cheap", "expensive"]), 1000.0, 40_000.0),
+        (json!(["expensive", "cheap"]), 1000.0, 40_000.0),
+    ] {
+        let plan = format!("[impact]\nsame-cpu = {cases}\nother-cpu = {cases}\nasleep = {cases}\n");
+        let arguments = ["impact", "--json", "--", "true"];
+        let ended = Ended::from(bench.brigade_with(&(bench.manifest() + &plan), &arguments));
+        let impact: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let cost = &impact["costs"]["same-cpu"];
+        assert_eq!(cost["cases"], cases, "{impact}");
+        assert_eq!(cost["cpu_ns"], json!({ "low": low, "high": high }), "{impact}");
     }
 }
 
