@@ -107,19 +107,21 @@ fn arranged(report: &Report, place: Place<'_>, is_low: bool) -> String {
     }
     // A group with a table, or with rows of the first screen that it explains, shows these.
     let explains = matches!(&report.groups[..], [only] if only.explains());
+    let full = full_report(place);
+    let mut below = not_measured(report, &full);
     if explains || report.screen.is_empty() {
         // Answers may come and go while the run goes on.
-        let below = if is_running { ROOM_FOR_ANSWERS } else { answers.concat().lines().count() };
-        let used = (text.clone() + &end).lines().count() + below;
+        let of_answers =
+            if is_running { ROOM_FOR_ANSWERS } else { answers.concat().lines().count() };
+        // One more line separates what is below from the rows.
+        let used = (text.clone() + &below + &end).lines().count() + of_answers + 1;
         let room = MOST_LINES.saturating_sub(used) / report.groups.len().max(1);
-        let full = full_report(place);
         let of_group =
             |group| group_text(group, &Names::new(report, group), room, is_running, &full);
         text.extend(report.groups.iter().map(of_group));
     } else {
         text += &parts(report, is_low, is_running);
     }
-    let mut below = not_measured(report, &full_report(place));
     for answer in answers {
         // One more line separates them from the rows.
         if (text.clone() + &below + &answer + &end).lines().count() < MOST_LINES {
