@@ -515,7 +515,7 @@ fn channels() -> Vec<Claim> {
             "On one CPU crossbeam's is cheaper than std's on every recorded machine",
             wakes,
         ),
-        claim(OBSERVATIONS, "the number of these sleeps decides how long a message takes", by_luck),
+        claim(OBSERVATIONS, "these sleeps decide how long a message takes", by_luck),
         claim(OBSERVATIONS, "From four producers, kanal's is often faster", |run| {
             let [kanal, crossbeam] = ["kanal", "crossbeam"].map(|channel| {
                 format!("channel-load --channel {channel} --producers 4 --capacity 64")
