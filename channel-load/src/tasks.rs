@@ -85,6 +85,19 @@ impl Shared {
             credit.add_permits(messages as usize);
         }
     }
+
+    /// Counts what a consumer has received, and returns credit for it: called after each lot of either kind.
+    #[inline(never)]
+    fn end_lot(&self, round: &Round, received: u64, credited: &mut u64) {
+        if received.is_multiple_of(CREDIT) {
+            self.return_credit(received - *credited);
+            *credited = received;
+        }
+        let lot = self.flags.lot;
+        if round.rate.is_none() && received.is_multiple_of(lot) {
+            self.blocks.count(round, lot);
+        }
+    }
 }
 
 /// What a task did in a round.
@@ -323,7 +336,7 @@ impl Consumer {
         let late = self.late.take();
         let mut receipt = Receipt::new(&self.shared, round, self.head_start, late);
         let received = self.inlet.receive(&mut receipt).await?;
-        receipt.return_credit(received);
+        self.shared.return_credit(received - receipt.credited);
         Ok(Tally { messages: received - self.head_start, ..receipt.tally })
     }
 }
@@ -367,7 +380,7 @@ impl<'a> Receipt<'a> {
     #[inline]
     pub fn take<const W: usize>(&mut self, received: u64, message: Message<W>) -> bool {
         let Some((producer, number)) = message.content() else { return false };
-        let Self { shared, round, work, lot_bits, tally, .. } = &mut *self;
+        let Self { shared, round, work, lot_bits, tally, credited, .. } = self;
         let seen = &mut tally.seen[producer];
         if number <= seen.last {
             tally.is_mixed_up = true;
@@ -385,26 +398,8 @@ impl<'a> Receipt<'a> {
             spend(*work);
         }
         if received & *lot_bits == 0 {
-            self.end_lot(received);
+            shared.end_lot(round, received, credited);
         }
         true
-    }
-
-    /// Counts what it has received: called after each lot of either kind.
-    #[inline(never)]
-    fn end_lot(&mut self, received: u64) {
-        if received.is_multiple_of(CREDIT) {
-            self.return_credit(received);
-        }
-        let lot = self.shared.flags.lot;
-        if self.round.rate.is_none() && received.is_multiple_of(lot) {
-            self.shared.blocks.count(self.round, lot);
-        }
-    }
-
-    /// Returns credit for all that it has received.
-    fn return_credit(&mut self, received: u64) {
-        self.shared.return_credit(received - self.credited);
-        self.credited = received;
     }
 }
