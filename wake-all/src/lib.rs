@@ -218,7 +218,6 @@ impl Waker {
         self.await_sleep().await?;
         let mut times = Times::new(self.bench.tasks());
         for round in self.bench.clone().rounds(None) {
-            times.clear();
             let mut awake = 0;
             while !round.is_enough(times.last.count()) {
                 awake += self.awake;
@@ -232,6 +231,8 @@ impl Waker {
                 self.bench.report(Fact::Awake(awake));
             }
             round.finish(times.all(), None)?;
+            // Not when a round begins: the counters have been read by then.
+            times.clear();
         }
         self.bench.observe()?;
         self.hall.begin(true);

@@ -96,14 +96,13 @@ impl State {
 
     fn new(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
         let causes = lost.map_or_else(Vec::new, |lost| lost.causes());
-        let seen = || causes.iter().filter(|cause| !cause.is_bound);
-        let share: f64 = seen().map(|cause| cause.share).sum();
+        let share = lost_share(&causes);
         let others = causes.iter().find(|cause| cause.word == Word::Busy);
         let is_unsteady = speed_change.is_some_and(|share| share >= UNSTEADY);
         let word = if rounds < FEWEST_ROUNDS {
             Word::Early
         } else if share > NOTABLE {
-            seen().next().map_or(Word::Unknown, |cause| cause.word)
+            seen(&causes).next().map_or(Word::Unknown, |cause| cause.word)
         } else if is_unsteady {
             Word::Unsteady
         } else if others.is_none_or(|others| others.share > NOTABLE) {
@@ -137,8 +136,7 @@ impl State {
 
     /// Whether so much time was lost that ratios do not answer questions.
     pub fn is_disturbed(&self) -> bool {
-        let seen = self.causes.iter().filter(|cause| !cause.is_bound);
-        seen.map(|cause| cause.share).sum::<f64>() > UNFIT
+        lost_share(&self.causes) > UNFIT
     }
 
     /// Whether an emulator ran the programs.
@@ -150,6 +148,16 @@ impl State {
     pub fn is_unsteady(&self) -> bool {
         self.speed_change.is_some_and(|share| share >= UNSTEADY)
     }
+}
+
+/// The causes of which more than a bound is known.
+fn seen(causes: &[Cause]) -> impl Iterator<Item = &Cause> {
+    causes.iter().filter(|cause| !cause.is_bound)
+}
+
+/// The share of the time that these took together.
+fn lost_share(causes: &[Cause]) -> f64 {
+    seen(causes).map(|cause| cause.share).sum()
 }
 
 /// How much slower the reference work is in the slowest tenth of its readings than in the fastest,
