@@ -71,6 +71,9 @@ use crate::tasks::{CREDIT, Consumer, Producer, Shared, Tally};
 /// The most producers, and consumers.
 const MOST_TASKS: i64 = 1024;
 
+/// The default capacity, in messages.
+const USUAL_CAPACITY: usize = 64;
+
 /// The largest capacity, in messages.
 const MOST_CAPACITY: usize = 1 << 16;
 
@@ -190,7 +193,7 @@ impl Flags {
     /// The room of the channel; `None` if it is unbounded.
     fn room(&self) -> Option<usize> {
         match self.capacity {
-            None => Some(64),
+            None => Some(USUAL_CAPACITY),
             Some(Capacity::Messages(messages)) => Some(messages),
             Some(Capacity::Unbounded) => None,
         }
@@ -234,11 +237,13 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     check(flags)?;
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
+    // With so few messages, a limit is reached because of the tasks.
+    let room = flags.room().filter(|room| *room > USUAL_CAPACITY);
     Ok(Spec {
         tasks: flags.producers + flags.consumers,
         load: Some(WorkFlag { work: flags.work }.into()),
         heap_bytes: flags.heap_bytes(),
-        sized_by: flags.capacity.and(flags.room()).map(|room| ("--capacity", room as u64)),
+        sized_by: room.map(|room| ("--capacity", room as u64)),
         // The one that drives the rounds, while the first one watches them.
         threads: spec.threads + 1,
         ..spec

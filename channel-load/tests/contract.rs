@@ -263,6 +263,11 @@ fn what_does_not_fit_is_refused() {
     let large = PROGRAM.with(&["--capacity=65536", "--message=1024"]);
     let refused = large.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
     refused.failed(3, &["RLIMIT_DATA", "--capacity"]);
+    // A flag that was not given is not to blame.
+    let many = PROGRAM.with(&["--channel=crossbeam", "--producers=1024", "--consumers=1024"]);
+    let refused = many.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
+    let refused = refused.failed(3, &["RLIMIT_DATA"]);
+    assert!(!refused.stderr.contains("--capacity"), "{refused:?}");
     // In an open loop, only consumers keep the times of messages.
     let open = PROGRAM.with(&["--producers=100", "--rate=10000", "--iters=100"]);
     let fits = open.limited(Resource::RLIMIT_DATA, 64 << 20, 64 << 20).run();
