@@ -404,27 +404,34 @@ fn end(child: Pid, bench: &Bench, is_guest: bool, was_served: bool) -> anyhow::R
 fn measure(flags: &Flags, bench: &Bench, load: &mut Load, waits: &AtomicU64) -> anyhow::Result<()> {
     clock::be_punctual();
     let Usage { busy, .. } = flags.usage(bench.tasks() as u32)?;
+    // Allocated before the first round, so that no measured one does.
+    let requests = Measured::single("iteration", "request");
+    let mut iterations = Samples::new(Measured { operations: REQUESTS, ..requests });
+    let mut late = Lateness::new("request");
     for round in bench.rounds(flags.rate) {
         let used = Counters::own();
         let begun_ns = clock::now();
         let waited = waits.load(Relaxed);
         load.looks = 0;
         load.empty_looks = 0;
-        let (mut samples, kept) = match flags.rate {
-            None => (vec![load.closed(&round, busy)?], None),
-            Some(_) => {
-                let Lateness { from_due, from_call, kept } = load.open(&round)?;
-                (vec![from_due, from_call], Some(kept))
-            }
-        };
+        match flags.rate {
+            None => load.closed(&round, busy, &mut iterations)?,
+            Some(_) => load.open(&round, &mut late)?,
+        }
         load.used = Counters::own().used_since(used);
         load.wall_ns = clock::now() - begun_ns;
         let waited = waits.load(Relaxed) - waited;
         round.end();
         // The server has sent nothing that was not asked for.
         load.receive(Some(0))?;
+        let (mut samples, kept) = match flags.rate {
+            None => (vec![iterations.clone()], None),
+            Some(_) => (vec![late.from_due.clone(), late.from_call.clone()], Some(late.kept)),
+        };
         samples.extend(counted(flags, bench, load, samples[0].operations(), waited));
         round.finish(samples, kept)?;
+        iterations.clear();
+        late.clear();
     }
     bench.observe()
 }

@@ -12,7 +12,7 @@ use harness::counters::Counters;
 use harness::failure::to_create;
 use harness::rounds::Round;
 use harness::samples::Samples;
-use harness::{Lateness, Measured, clock};
+use harness::{Lateness, clock};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -169,10 +169,13 @@ impl Load {
         Ok(())
     }
 
-    /// Keeps `busy` requests under way until the round ends, and times each iteration.
-    pub fn closed(&mut self, round: &Round, busy: usize) -> anyhow::Result<Samples> {
-        let measured = Measured::single("iteration", "request");
-        let mut iterations = Samples::new(Measured { operations: REQUESTS, ..measured });
+    /// Keeps `busy` requests under way until the round ends, and times each iteration in `iterations`.
+    pub fn closed(
+        &mut self,
+        round: &Round,
+        busy: usize,
+        iterations: &mut Samples,
+    ) -> anyhow::Result<()> {
         let mut sent = 0;
         let mut done = 0;
         let mut begun_ns = clock::now();
@@ -185,12 +188,12 @@ impl Load {
                 sent += 1;
             }
             if done == sent {
-                return Ok(iterations);
+                return Ok(());
             }
             let before = done;
             done += self.receive(None)? as u64;
             if done == before && self.silence.has_given_up {
-                return Ok(iterations);
+                return Ok(());
             }
             if done / REQUESTS > before / REQUESTS {
                 let now_ns = clock::now();
@@ -200,9 +203,8 @@ impl Load {
         }
     }
 
-    /// Sends each request when it is due, or as soon as a connection is idle.
-    pub fn open(&mut self, round: &Round) -> anyhow::Result<Lateness> {
-        let mut late = Lateness::new("request");
+    /// Sends each request when it is due, or as soon as a connection is idle, and times each in `late`.
+    pub fn open(&mut self, round: &Round, late: &mut Lateness) -> anyhow::Result<()> {
         let mut sent = 0;
         let all = self.idle.len();
         loop {
@@ -223,12 +225,12 @@ impl Load {
                 now_ns = clock::now();
             }
             if self.idle.len() == all && (sent == round.most() || round.is_over()) {
-                return Ok(late);
+                return Ok(());
             }
             let has_next = sent < round.most() && !self.idle.is_empty();
             let answered = self.receive(has_next.then(|| round.due_ns(sent)))?;
             if answered == 0 && self.silence.has_given_up {
-                return Ok(late);
+                return Ok(());
             }
             let now_ns = clock::now();
             for &number in self.idle.range(self.idle.len() - answered..) {
