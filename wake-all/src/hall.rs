@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
@@ -48,7 +48,6 @@ pub struct Hall {
     missing: Apart<AtomicUsize>,
     waker: AtomicWaker,
     events: AtomicU64,
-    is_over: AtomicBool,
     /// How often the thread that watches has waited.
     looks: AtomicU64,
 }
@@ -62,7 +61,6 @@ impl Hall {
             missing: Apart(AtomicUsize::new(tasks)),
             waker: AtomicWaker::new(),
             events: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
             looks: AtomicU64::new(0),
         }
     }
@@ -70,11 +68,6 @@ impl Hall {
     /// The number of events so far.
     pub fn events(&self) -> u64 {
         self.events.load(Acquire)
-    }
-
-    /// Whether the next event, or the last one, ends the run.
-    pub fn is_over(&self) -> bool {
-        self.is_over.load(Relaxed)
     }
 
     /// A task's wait for an event, which it reports: a thread before it, a task of a runtime once it
@@ -102,7 +95,7 @@ impl Hall {
         }
     }
 
-    /// Reports that a task waits again, or has ended.
+    /// Reports that a task waits again.
     pub fn arrive(&self) {
         if self.missing.0.fetch_sub(1, AcqRel) == 1 {
             self.waker.wake();
@@ -117,11 +110,10 @@ impl Hall {
         place.woken.store(place.woken.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Counts an event that begins, the last one if it ends the run. A task that stays awake sees only
-    /// the count, so that comes last and with `Release`; otherwise such a task could arrive before
-    /// `missing` is reset, and the waker would wait for ever.
-    pub fn begin(&self, is_last: bool) {
-        self.is_over.store(is_last, Relaxed);
+    /// Counts an event that begins. A task that stays awake sees only the count, so that comes last and
+    /// with `Release`; otherwise such a task could arrive before `missing` is reset, and the waker would
+    /// wait for ever.
+    pub fn begin(&self) {
         self.missing.0.store(self.places.len(), Relaxed);
         self.events.fetch_add(1, AcqRel);
     }

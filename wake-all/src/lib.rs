@@ -31,7 +31,7 @@ mod task;
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 
 use anyhow::ensure;
 use futures::executor::block_on;
@@ -184,35 +184,26 @@ struct Waker {
 
 impl Waker {
     fn run(mut self) -> anyhow::Result<()> {
-        let kind = self.flags.runtime.runtime;
         if self.hall.has_threads {
             self.bench.placement().pin(0)?;
             clock::be_punctual();
             self.switches = self.hall.switches();
-            let join = async |task: JoinHandle<()>| drop(task.join());
-            return block_on(self.conduct(start_thread, join));
+            return block_on(self.conduct());
         }
-        let runtime = AsyncRuntime::start(self.flags.runtime, &self.bench)?;
-        let start = move |_, body| Ok(spawn(kind, body));
-        runtime.drive(self.conduct(start, async |task| drop(task.await)))
+        AsyncRuntime::start(self.flags.runtime, &self.bench)?.drive(self.conduct())
     }
 
-    /// Runs all rounds with tasks that `start` starts, and ends them.
+    /// Creates the tasks and runs all rounds. The tasks end with the process, or with their runtime: all of
+    /// them sleep, and nothing is left to verify.
     ///
     /// # Errors
     /// If a task cannot be created, does not sleep, or is not woken once by each event; those of
     /// `--command`.
-    async fn conduct<J>(
-        mut self,
-        start: impl Fn(usize, Body) -> anyhow::Result<J>,
-        join: impl AsyncFn(J),
-    ) -> anyhow::Result<()> {
-        let mut tasks = Vec::with_capacity(self.bench.tasks());
+    async fn conduct(mut self) -> anyhow::Result<()> {
         for number in self.bench.tasks_to_create() {
-            tasks.push(start(number, self.body(number)?)?);
+            start(self.flags.runtime.runtime, number, self.body(number)?)?;
         }
-        if tasks.len() < self.bench.tasks() {
-            // Interrupted.
+        if self.bench.is_interrupted() {
             return Ok(());
         }
         self.await_sleep().await?;
@@ -234,13 +225,7 @@ impl Waker {
             // Not when a round begins: the counters have been read by then.
             times.clear();
         }
-        self.bench.observe()?;
-        self.hall.begin(true);
-        self.signal.wake();
-        for task in tasks {
-            join(task).await;
-        }
-        Ok(())
+        self.bench.observe()
     }
 
     /// The main function of the task with this number, the last of which may have a fault.
@@ -259,7 +244,7 @@ impl Waker {
 
     /// One event.
     async fn wake(&mut self, times: &mut Times) -> anyhow::Result<()> {
-        self.hall.begin(false);
+        self.hall.begin();
         let called_ns = clock::now();
         self.signal.wake();
         let returned_ns = clock::now();
@@ -289,10 +274,15 @@ impl Waker {
     }
 }
 
-/// Starts a task in a thread of its own.
-fn start_thread(number: usize, body: Body) -> anyhow::Result<JoinHandle<()>> {
-    let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(body));
-    thread.map_err(to_create(format_args!("task {number}")))
+/// Starts the task with this number, in a thread of its own or on the runtime that runs the caller.
+fn start(kind: RuntimeKind, number: usize, body: Body) -> anyhow::Result<()> {
+    if kind == RuntimeKind::Threads {
+        let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(body));
+        thread.map_err(to_create(format_args!("task {number}")))?;
+    } else {
+        spawn(kind, body);
+    }
+    Ok(())
 }
 
 /// The times of the events of a round, in memory that is allocated before the first one.

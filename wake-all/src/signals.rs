@@ -41,10 +41,10 @@ impl<B: Blocks> Signal for Blocking<B> {
     async fn live(&self, task: &mut Task) -> io::Result<()> {
         let number = task.number;
         let mut seen = 0;
-        while task.wakes(pin!(async { self.0.wait(number, seen) })).await? {
+        loop {
+            task.wake_up(pin!(async { self.0.wait(number, seen) })).await?;
             seen += 1;
         }
-        Ok(())
     }
 }
 
@@ -155,8 +155,9 @@ impl Signal for Notify {
     }
 
     async fn live(&self, task: &mut Task) -> io::Result<()> {
-        while task.wakes(pin!(self.notified().map(Ok))).await? {}
-        Ok(())
+        loop {
+            task.wake_up(pin!(self.notified().map(Ok))).await?;
+        }
     }
 }
 
@@ -167,8 +168,9 @@ impl Signal for broadcast::Sender<()> {
 
     async fn live(&self, task: &mut Task) -> io::Result<()> {
         let mut receiver = self.subscribe();
-        while task.wakes(pin!(receiver.recv().map_err(io::Error::other))).await? {}
-        Ok(())
+        loop {
+            task.wake_up(pin!(receiver.recv().map_err(io::Error::other))).await?;
+        }
     }
 }
 
@@ -179,8 +181,9 @@ impl Signal for watch::Sender<()> {
 
     async fn live(&self, task: &mut Task) -> io::Result<()> {
         let mut receiver = self.subscribe();
-        while task.wakes(pin!(receiver.changed().map_err(io::Error::other))).await? {}
-        Ok(())
+        loop {
+            task.wake_up(pin!(receiver.changed().map_err(io::Error::other))).await?;
+        }
     }
 }
 
@@ -190,7 +193,8 @@ impl Signal for Event {
     }
 
     async fn live(&self, task: &mut Task) -> io::Result<()> {
-        while task.wakes(pin!(self.listen().map(Ok))).await? {}
-        Ok(())
+        loop {
+            task.wake_up(pin!(self.listen().map(Ok))).await?;
+        }
     }
 }

@@ -19,7 +19,7 @@ pub trait Signal: Send + Sync + 'static {
     /// Wakes all tasks. If that fails for one, the task stays asleep, which the program detects.
     fn wake(&self);
 
-    /// Lets a task wait for each event, until the run is over. The wait of a thread blocks it.
+    /// Lets a task wait for each event, as long as the process runs. The wait of a thread blocks it.
     ///
     /// # Errors
     /// The kernel's or the channel's.
@@ -62,7 +62,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Its main function, until the run is over.
+    /// Its main function, which returns only if the task fails.
     pub async fn run<S: Signal>(mut self, signal: Arc<S>) {
         let live = async {
             if self.hall.has_threads {
@@ -75,15 +75,15 @@ impl Task {
         }
     }
 
-    /// Waits for the next event, and notes it. Returns whether there will be another one. A wait that
-    /// is pinned elsewhere is not copied from one future to the next.
+    /// Waits for the next event, and notes it. A wait that is pinned elsewhere is not copied from one
+    /// future to the next.
     ///
     /// # Errors
     /// Those of the wait.
-    pub async fn wakes(
+    pub async fn wake_up(
         &mut self,
         wait: Pin<&mut impl Future<Output = io::Result<()>>>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<()> {
         let hall = &*self.hall;
         if self.fault == Some(Fault::Awake) {
             hall.within(pin!(hall.stay_awake(self.woken))).await;
@@ -96,9 +96,6 @@ impl Task {
             hall.note(self.number);
             hall.arrive();
         }
-        if hall.is_over() {
-            hall.arrive();
-        }
-        Ok(!hall.is_over())
+        Ok(())
     }
 }
