@@ -201,7 +201,7 @@ impl Waker {
     /// `--command`.
     async fn conduct(mut self) -> anyhow::Result<()> {
         for number in self.bench.tasks_to_create() {
-            start(self.flags.runtime.runtime, number, self.body(number)?)?;
+            start(self.flags.runtime.runtime, number, self.body(number))?;
         }
         if self.bench.is_interrupted() {
             return Ok(());
@@ -229,17 +229,12 @@ impl Waker {
     }
 
     /// The main function of the task with this number, the last of which may have a fault.
-    fn body(&self, number: usize) -> anyhow::Result<Body> {
+    fn body(&self, number: usize) -> Body {
         let Self { flags, bench, hall, signal, reports, .. } = self;
         let is_last = number + 1 == bench.tasks();
         let fault = if is_last { flags.fault } else { None };
-        let signal = if fault == Some(Fault::Lose) {
-            open(flags.by, bench.tasks())?
-        } else {
-            Arc::clone(signal)
-        };
         let (bench, hall, reports) = (bench.clone(), Arc::clone(hall), reports.clone());
-        Ok(signal.body(Task { number, bench, hall, fault, reports, woken: 0 }))
+        Arc::clone(signal).body(Task { number, bench, hall, fault, reports, woken: 0 })
     }
 
     /// One event.

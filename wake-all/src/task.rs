@@ -1,5 +1,6 @@
 //! A task that waits for events, and what wakes it.
 
+use std::future::pending;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -85,10 +86,10 @@ impl Task {
         wait: Pin<&mut impl Future<Output = io::Result<()>>>,
     ) -> io::Result<()> {
         let hall = &*self.hall;
-        if self.fault == Some(Fault::Awake) {
-            hall.within(pin!(hall.stay_awake(self.woken))).await;
-        } else {
-            hall.within(wait).await?;
+        match self.fault {
+            Some(Fault::Lose) => hall.within(pin!(pending())).await,
+            Some(Fault::Awake) => hall.within(pin!(hall.stay_awake(self.woken))).await,
+            _ => hall.within(wait).await?,
         }
         self.woken += 1;
         hall.note(self.number);
