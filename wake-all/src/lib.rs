@@ -46,8 +46,8 @@ use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 
 use crate::hall::{Hall, PAUSE};
-use crate::signals::open;
-use crate::task::{AnySignal, Body, Task};
+use crate::signals::Signal;
+use crate::task::Task;
 
 /// The stack of a thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
@@ -154,7 +154,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 /// thread watches them, and may end without them.
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let hall = Arc::new(Hall::new(bench.tasks(), flags.are_threads()));
-    let signal = open(flags.by, bench.tasks())?;
+    let signal = Arc::new(Signal::open(flags.by, bench.tasks())?);
     let (flags, bench, own) = (flags.clone(), bench.clone(), Arc::clone(&hall));
     let wake =
         |reports| Waker { flags, bench, hall: own, signal, reports, switches: 0, awake: 0 }.run();
@@ -173,7 +173,7 @@ struct Waker {
     flags: Flags,
     bench: Bench,
     hall: Arc<Hall>,
-    signal: Arc<dyn AnySignal>,
+    signal: Arc<Signal>,
     /// To the thread that watches: the result, or before that a failed task.
     reports: Sender<anyhow::Result<()>>,
     /// Switches of the threads when they slept last.
@@ -201,7 +201,7 @@ impl Waker {
     /// `--command`.
     async fn conduct(mut self) -> anyhow::Result<()> {
         for number in self.bench.tasks_to_create() {
-            start(self.flags.runtime.runtime, number, self.body(number))?;
+            self.start(number)?;
         }
         if self.bench.is_interrupted() {
             return Ok(());
@@ -228,13 +228,21 @@ impl Waker {
         self.bench.observe()
     }
 
-    /// The main function of the task with this number, the last of which may have a fault.
-    fn body(&self, number: usize) -> Body {
+    /// Starts the task with this number, the last of which may have a fault, in a thread of its own or
+    /// on the runtime that runs the caller.
+    fn start(&self, number: usize) -> anyhow::Result<()> {
         let Self { flags, bench, hall, signal, reports, .. } = self;
         let is_last = number + 1 == bench.tasks();
         let fault = if is_last { flags.fault } else { None };
         let (bench, hall, reports) = (bench.clone(), Arc::clone(hall), reports.clone());
-        Arc::clone(signal).body(Task { number, bench, hall, fault, reports, woken: 0 })
+        let task = Task { number, bench, hall, fault, reports, woken: 0 }.run(Arc::clone(signal));
+        if flags.are_threads() {
+            let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(task));
+            thread.map_err(to_create(format_args!("task {number}")))?;
+        } else {
+            spawn(flags.runtime.runtime, Box::pin(task));
+        }
+        Ok(())
     }
 
     /// One event.
@@ -267,17 +275,6 @@ impl Waker {
         );
         Ok(())
     }
-}
-
-/// Starts the task with this number, in a thread of its own or on the runtime that runs the caller.
-fn start(kind: RuntimeKind, number: usize, body: Body) -> anyhow::Result<()> {
-    if kind == RuntimeKind::Threads {
-        let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(body));
-        thread.map_err(to_create(format_args!("task {number}")))?;
-    } else {
-        spawn(kind, body);
-    }
-    Ok(())
 }
 
 /// The times of the events of a round, in memory that is allocated before the first one.

@@ -1,50 +1,21 @@
-//! A task that waits for events, and what wakes it.
+//! A task that waits for events.
 
 use std::future::pending;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
 
+use futures::{FutureExt as _, TryFutureExt as _};
 use harness::Bench;
 use harness::async_tasks::caught;
+use rustix::io::retry_on_intr;
+use rustix::thread::futex;
 
 use crate::Fault;
 use crate::hall::Hall;
-
-/// The main function of a task.
-pub type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What wakes all tasks.
-pub trait Signal: Send + Sync + 'static {
-    /// Wakes all tasks. If that fails for one, the task stays asleep, which the program detects.
-    fn wake(&self);
-
-    /// Lets a task wait for each event, as long as the process runs. The wait of a thread blocks it.
-    ///
-    /// # Errors
-    /// The kernel's or the channel's.
-    fn live(&self, task: &mut Task) -> impl Future<Output = io::Result<()>> + Send;
-}
-
-/// A signal without its type: only this is compiled for each.
-pub trait AnySignal: Send + Sync {
-    /// Wakes all tasks.
-    fn wake(&self);
-
-    /// The main function of a task that waits for it.
-    fn body(self: Arc<Self>, task: Task) -> Body;
-}
-
-impl<S: Signal> AnySignal for S {
-    fn wake(&self) {
-        Signal::wake(self);
-    }
-
-    fn body(self: Arc<Self>, task: Task) -> Body {
-        Box::pin(task.run(self))
-    }
-}
+use crate::signals::Signal;
 
 /// A task.
 pub struct Task {
@@ -64,15 +35,79 @@ pub struct Task {
 
 impl Task {
     /// Its main function, which returns only if the task fails.
-    pub async fn run<S: Signal>(mut self, signal: Arc<S>) {
+    pub async fn run(mut self, signal: Arc<Signal>) {
         let live = async {
             if self.hall.has_threads {
                 self.bench.placement().pin(self.number + 1)?;
             }
-            signal.live(&mut self).await
+            self.live(&signal).await
         };
         if let Err(error) = caught(live).await {
             let _ = self.reports.send(Err(error.of_task(self.number)));
+        }
+    }
+
+    /// Waits for each event, as long as the process runs. The wait of a thread blocks it.
+    ///
+    /// # Errors
+    /// The kernel's or the channel's.
+    async fn live(&mut self, signal: &Signal) -> io::Result<()> {
+        match signal {
+            Signal::Condvar(events, changed) => loop {
+                let seen = self.woken;
+                let wait = async {
+                    let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Returns with the mutex locked.
+                    drop(changed.wait_while(events, |events| *events == seen));
+                    Ok(())
+                };
+                self.wake_up(pin!(wait)).await?;
+            },
+            Signal::Futex(events) => loop {
+                let seen = self.woken as u32;
+                let wait = async {
+                    while events.load(Acquire) == seen {
+                        // Returns at once if the word has changed, and early if a signal is caught.
+                        let _ = futex::wait(events, futex::Flags::PRIVATE, seen, None);
+                    }
+                    Ok(())
+                };
+                self.wake_up(pin!(wait)).await?;
+            },
+            Signal::Barrier(barrier) => loop {
+                let wait = async {
+                    barrier.wait();
+                    Ok(())
+                };
+                self.wake_up(pin!(wait)).await?;
+            },
+            Signal::Eventfd(counters) => loop {
+                let counter = &counters[self.number];
+                let wait = async {
+                    let mut count = [0; size_of::<u64>()];
+                    retry_on_intr(|| rustix::io::read(counter, &mut count))?;
+                    Ok(())
+                };
+                self.wake_up(pin!(wait)).await?;
+            },
+            Signal::TokioNotify(notify) => loop {
+                self.wake_up(pin!(notify.notified().map(Ok))).await?;
+            },
+            Signal::TokioBroadcast(sender) => {
+                let mut receiver = sender.subscribe();
+                loop {
+                    self.wake_up(pin!(receiver.recv().map_err(io::Error::other))).await?;
+                }
+            }
+            Signal::TokioWatch(sender) => {
+                let mut receiver = sender.subscribe();
+                loop {
+                    self.wake_up(pin!(receiver.changed().map_err(io::Error::other))).await?;
+                }
+            }
+            Signal::EventListener(event) => loop {
+                self.wake_up(pin!(event.listen().map(Ok))).await?;
+            },
         }
     }
 
@@ -81,7 +116,7 @@ impl Task {
     ///
     /// # Errors
     /// Those of the wait.
-    pub async fn wake_up(
+    async fn wake_up(
         &mut self,
         wait: Pin<&mut impl Future<Output = io::Result<()>>>,
     ) -> io::Result<()> {
