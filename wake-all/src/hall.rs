@@ -13,7 +13,10 @@ use anyhow::{anyhow, bail};
 use futures::task::AtomicWaker;
 use harness::counters::{Counters, counts_switches};
 use harness::watch::PATIENCE;
-use harness::{Apart, clock};
+use harness::{Apart, Bench, clock};
+
+use crate::Flags;
+use crate::signals::Signal;
 
 /// How long the kernel must not have counted another switch before threads count as asleep; and how long the
 /// workers of a runtime have to fall asleep once all tasks wait.
@@ -39,10 +42,11 @@ struct Place {
 /// orders that, with `AcqRel` and `Acquire`, and otherwise a task would count as not woken. A task that stays
 /// awake is ordered by `events` instead ([`Hall::begin`]). All else is `Relaxed`. The thread that watches is not
 /// ordered with the tasks; it speaks up after seconds without any change, when every write has long arrived.
-#[derive(Debug)]
 pub struct Hall {
-    /// Whether the tasks are threads.
-    pub has_threads: bool,
+    pub flags: Flags,
+    pub bench: Bench,
+    /// What wakes the tasks.
+    pub signal: Apart<Signal>,
     places: Vec<Apart<Place>>,
     /// Tasks that do not wait yet for the next event; threads may be on their way into the wait.
     missing: Apart<AtomicUsize>,
@@ -53,16 +57,22 @@ pub struct Hall {
 }
 
 impl Hall {
-    /// For so many tasks.
-    pub fn new(tasks: usize, has_threads: bool) -> Self {
-        Self {
-            has_threads,
+    /// With a signal, and a place for each task.
+    ///
+    /// # Errors
+    /// Those of the signal.
+    pub fn new(flags: &Flags, bench: &Bench) -> anyhow::Result<Self> {
+        let tasks = bench.tasks();
+        Ok(Self {
+            flags: flags.clone(),
+            bench: bench.clone(),
+            signal: Apart(Signal::open(flags.by, tasks)?),
             places: (0..tasks).map(|_| Apart::default()).collect(),
             missing: Apart(AtomicUsize::new(tasks)),
             waker: AtomicWaker::new(),
             events: AtomicU64::new(0),
             looks: AtomicU64::new(0),
-        }
+        })
     }
 
     /// The number of events so far.
@@ -73,7 +83,7 @@ impl Hall {
     /// A task's wait for an event, which it reports: a thread before it, a task of a runtime once it
     /// has been polled.
     pub async fn within<T>(&self, mut wait: Pin<&mut impl Future<Output = T>>) -> T {
-        let mut has_arrived = self.has_threads;
+        let mut has_arrived = self.flags.are_threads();
         if has_arrived {
             self.arrive();
         }

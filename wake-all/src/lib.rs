@@ -31,22 +31,20 @@ mod task;
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::thread::Builder;
 
 use anyhow::ensure;
 use futures::executor::block_on;
 use harness::counters::counts_switches;
-use harness::failure::{UsageError, to_create};
+use harness::failure::UsageError;
 use harness::flags::name;
 use harness::limits;
 use harness::rounds::Purpose;
-use harness::runtime::{AsyncRuntime, spawn};
+use harness::runtime::AsyncRuntime;
 use harness::samples::Samples;
 use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 
 use crate::hall::{Hall, PAUSE};
-use crate::signals::Signal;
 use crate::task::Task;
 
 /// The stack of a thread, in bytes.
@@ -153,11 +151,9 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 /// Measures in another thread: a lost task, and a waker that waits for it, would never end, so this
 /// thread watches them, and may end without them.
 fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
-    let hall = Arc::new(Hall::new(bench.tasks(), flags.are_threads()));
-    let signal = Arc::new(Signal::open(flags.by, bench.tasks())?);
-    let (flags, bench, own) = (flags.clone(), bench.clone(), Arc::clone(&hall));
-    let wake =
-        |reports| Waker { flags, bench, hall: own, signal, reports, switches: 0, awake: 0 }.run();
+    let hall = Arc::new(Hall::new(flags, bench)?);
+    let own = Arc::clone(&hall);
+    let wake = |reports| Waker { hall: own, reports, switches: 0, awake: 0 }.run();
     let mut before = None;
     let is_idle = || {
         let now = hall.look();
@@ -170,10 +166,7 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 
 /// Creates the tasks, and wakes them all, again and again.
 struct Waker {
-    flags: Flags,
-    bench: Bench,
     hall: Arc<Hall>,
-    signal: Arc<Signal>,
     /// To the thread that watches: the result, or before that a failed task.
     reports: Sender<anyhow::Result<()>>,
     /// Switches of the threads when they slept last.
@@ -184,13 +177,14 @@ struct Waker {
 
 impl Waker {
     fn run(mut self) -> anyhow::Result<()> {
-        if self.hall.has_threads {
-            self.bench.placement().pin(0)?;
-            clock::be_punctual();
-            self.switches = self.hall.switches();
-            return block_on(self.conduct());
+        let Hall { flags, bench, .. } = &*self.hall;
+        if !flags.are_threads() {
+            return AsyncRuntime::start(flags.runtime, bench)?.drive(self.conduct());
         }
-        AsyncRuntime::start(self.flags.runtime, &self.bench)?.drive(self.conduct())
+        bench.placement().pin(0)?;
+        clock::be_punctual();
+        self.switches = self.hall.switches();
+        block_on(self.conduct())
     }
 
     /// Creates the tasks and runs all rounds. The tasks end with the process, or with their runtime: all of
@@ -200,56 +194,41 @@ impl Waker {
     /// If a task cannot be created, does not sleep, or is not woken once by each event; those of
     /// `--command`.
     async fn conduct(mut self) -> anyhow::Result<()> {
-        for number in self.bench.tasks_to_create() {
-            self.start(number)?;
+        let hall = Arc::clone(&self.hall);
+        let Hall { flags, bench, .. } = &*hall;
+        for number in bench.tasks_to_create() {
+            let is_last = number + 1 == bench.tasks();
+            let fault = if is_last { flags.fault } else { None };
+            let reports = self.reports.clone();
+            Task { number, hall: Arc::clone(&hall), fault, reports, woken: 0 }.start()?;
         }
-        if self.bench.is_interrupted() {
+        if bench.is_interrupted() {
             return Ok(());
         }
         self.await_sleep().await?;
-        let mut times = Times::new(self.bench.tasks());
-        for round in self.bench.clone().rounds(None) {
+        let mut times = Times::new(bench.tasks());
+        for round in bench.rounds(None) {
             let mut awake = 0;
             while !round.is_enough(times.last.count()) {
                 awake += self.awake;
                 self.wake(&mut times).await?;
             }
             round.end();
-            if round.purpose == Purpose::Measured
-                && self.flags.claims_a_switch()
-                && counts_switches()
-            {
-                self.bench.report(Fact::Awake(awake));
+            if round.purpose == Purpose::Measured && flags.claims_a_switch() && counts_switches() {
+                bench.report(Fact::Awake(awake));
             }
             round.finish(times.all(), None)?;
             // Not when a round begins: the counters have been read by then.
             times.clear();
         }
-        self.bench.observe()
-    }
-
-    /// Starts the task with this number, the last of which may have a fault, in a thread of its own or
-    /// on the runtime that runs the caller.
-    fn start(&self, number: usize) -> anyhow::Result<()> {
-        let Self { flags, bench, hall, signal, reports, .. } = self;
-        let is_last = number + 1 == bench.tasks();
-        let fault = if is_last { flags.fault } else { None };
-        let (bench, hall, reports) = (bench.clone(), Arc::clone(hall), reports.clone());
-        let task = Task { number, bench, hall, fault, reports, woken: 0 }.run(Arc::clone(signal));
-        if flags.are_threads() {
-            let thread = Builder::new().stack_size(STACK_BYTES).spawn(move || block_on(task));
-            thread.map_err(to_create(format_args!("task {number}")))?;
-        } else {
-            spawn(flags.runtime.runtime, Box::pin(task));
-        }
-        Ok(())
+        bench.observe()
     }
 
     /// One event.
     async fn wake(&mut self, times: &mut Times) -> anyhow::Result<()> {
         self.hall.begin();
         let called_ns = clock::now();
-        self.signal.wake();
+        self.hall.signal.0.wake();
         let returned_ns = clock::now();
         self.await_sleep().await?;
         let [first_ns, last_ns] = self.hall.ran()?;
@@ -263,12 +242,12 @@ impl Waker {
     /// Waits until all tasks sleep.
     async fn await_sleep(&mut self) -> anyhow::Result<()> {
         self.hall.all_arrived().await;
-        if !self.hall.has_threads {
+        if !self.hall.flags.are_threads() {
             return Ok(clock::sleep_until(clock::now() + PAUSE.as_nanos() as u64)?);
         }
         (self.switches, self.awake) = self.hall.fall_asleep(self.switches)?;
         let awake = self.awake;
-        let tasks = self.bench.tasks() as u64;
+        let tasks = self.hall.bench.tasks() as u64;
         ensure!(
             awake * MOST_AWAKE <= tasks,
             "{awake} of {tasks} threads do not sleep: they would be woken without a switch"

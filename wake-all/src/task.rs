@@ -6,23 +6,24 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
+use std::thread::Builder;
 
+use futures::executor::block_on;
 use futures::{FutureExt as _, TryFutureExt as _};
-use harness::Bench;
 use harness::async_tasks::caught;
+use harness::failure::to_create;
+use harness::runtime::spawn;
 use rustix::io::retry_on_intr;
 use rustix::thread::futex;
 
-use crate::Fault;
 use crate::hall::Hall;
 use crate::signals::Signal;
+use crate::{Fault, STACK_BYTES};
 
 /// A task.
 pub struct Task {
     /// Its number.
     pub number: usize,
-    /// Places it.
-    pub bench: Bench,
     /// Where it waits.
     pub hall: Arc<Hall>,
     /// What it does wrong.
@@ -34,13 +35,31 @@ pub struct Task {
 }
 
 impl Task {
+    /// Starts it, in a thread of its own or on the runtime that runs the caller.
+    ///
+    /// # Errors
+    /// The kernel's, if it creates no thread.
+    pub fn start(self) -> anyhow::Result<()> {
+        let number = self.number;
+        let flags = &self.hall.flags;
+        if flags.are_threads() {
+            let thread = Builder::new().stack_size(STACK_BYTES).spawn(|| block_on(self.run()));
+            thread.map_err(to_create(format_args!("task {number}")))?;
+        } else {
+            // Boxed: with its state in the allocation of the runtime, waking it takes a tenth longer.
+            spawn(flags.runtime.runtime, Box::pin(self.run()));
+        }
+        Ok(())
+    }
+
     /// Its main function, which returns only if the task fails.
-    pub async fn run(mut self, signal: Arc<Signal>) {
+    async fn run(mut self) {
+        let hall = Arc::clone(&self.hall);
         let live = async {
-            if self.hall.has_threads {
-                self.bench.placement().pin(self.number + 1)?;
+            if hall.flags.are_threads() {
+                hall.bench.placement().pin(self.number + 1)?;
             }
-            self.live(&signal).await
+            self.live(&hall.signal.0).await
         };
         if let Err(error) = caught(live).await {
             let _ = self.reports.send(Err(error.of_task(self.number)));
