@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::task::Poll;
@@ -80,29 +79,12 @@ impl Hall {
         self.events.load(Acquire)
     }
 
-    /// A task's wait for an event, which it reports: a thread before it, a task of a runtime once it
-    /// has been polled.
-    pub async fn within<T>(&self, mut wait: Pin<&mut impl Future<Output = T>>) -> T {
-        let mut has_arrived = self.flags.are_threads();
-        if has_arrived {
-            self.arrive();
-        }
-        poll_fn(|context| {
-            let polled = wait.as_mut().poll(context);
-            if polled.is_pending() && !has_arrived {
-                has_arrived = true;
-                self.arrive();
-            }
-            polled
-        })
-        .await
-    }
-
     /// Waits for the event after so many, without sleep.
-    pub async fn stay_awake(&self, events: u64) {
+    pub async fn stay_awake(&self, events: u64) -> io::Result<()> {
         while self.events() == events {
             thread::yield_now();
         }
+        Ok(())
     }
 
     /// Reports that a task waits again.

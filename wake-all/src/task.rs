@@ -1,12 +1,12 @@
 //! A task that waits for events.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
-use std::thread::Builder;
+use std::thread;
 
 use futures::executor::block_on;
 use futures::{FutureExt as _, TryFutureExt as _};
@@ -43,7 +43,8 @@ impl Task {
         let number = self.number;
         let flags = &self.hall.flags;
         if flags.are_threads() {
-            let thread = Builder::new().stack_size(STACK_BYTES).spawn(|| block_on(self.run()));
+            let thread =
+                thread::Builder::new().stack_size(STACK_BYTES).spawn(|| block_on(self.run()));
             thread.map_err(to_create(format_args!("task {number}")))?;
         } else {
             // Boxed: with its state in the allocation of the runtime, waking it takes a tenth longer.
@@ -59,7 +60,14 @@ impl Task {
             if hall.flags.are_threads() {
                 hall.bench.placement().pin(self.number + 1)?;
             }
-            self.live(&hall.signal.0).await
+            match self.fault {
+                Some(Fault::Lose) => self.wake_up(pin!(pending())).await,
+                Some(Fault::Awake) => loop {
+                    let wait = hall.stay_awake(self.woken);
+                    self.wake_up(pin!(wait)).await?;
+                },
+                _ => self.live(&hall.signal.0).await,
+            }
         };
         if let Err(error) = caught(live).await {
             let _ = self.reports.send(Err(error.of_task(self.number)));
@@ -130,21 +138,30 @@ impl Task {
         }
     }
 
-    /// Waits for the next event, and notes it. A wait that is pinned elsewhere is not copied from one
-    /// future to the next.
+    /// Waits for the next event, and notes it. The task reports that it waits: a thread before that, a task
+    /// of a runtime once it has been polled. A wait that is pinned elsewhere is not copied from one future to
+    /// the next.
     ///
     /// # Errors
     /// Those of the wait.
     async fn wake_up(
         &mut self,
-        wait: Pin<&mut impl Future<Output = io::Result<()>>>,
+        mut wait: Pin<&mut impl Future<Output = io::Result<()>>>,
     ) -> io::Result<()> {
         let hall = &*self.hall;
-        match self.fault {
-            Some(Fault::Lose) => hall.within(pin!(pending())).await,
-            Some(Fault::Awake) => hall.within(pin!(hall.stay_awake(self.woken))).await,
-            _ => hall.within(wait).await?,
+        let mut has_arrived = hall.flags.are_threads();
+        if has_arrived {
+            hall.arrive();
         }
+        poll_fn(|context| {
+            let polled = wait.as_mut().poll(context);
+            if polled.is_pending() && !has_arrived {
+                has_arrived = true;
+                hall.arrive();
+            }
+            polled
+        })
+        .await?;
         self.woken += 1;
         hall.note(self.number);
         if self.fault == Some(Fault::Double) {
