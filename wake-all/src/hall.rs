@@ -6,23 +6,15 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::task::Poll;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use futures::task::AtomicWaker;
-use harness::counters::{Counters, counts_switches};
+use harness::counters::Counters;
 use harness::watch::PATIENCE;
 use harness::{Apart, Bench, clock};
 
 use crate::Flags;
 use crate::signals::Signal;
-
-/// How long the kernel must not have counted another switch before threads count as asleep; and how long the
-/// workers of a runtime have to fall asleep once all tasks wait.
-pub const PAUSE: Duration = Duration::from_micros(50);
-
-/// How long the waker waits for threads that do not sleep.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// Memory for each task, in bytes.
 pub const BYTES: u64 = size_of::<Apart<Place>>() as u64;
@@ -124,30 +116,6 @@ impl Hall {
     pub fn switches(&self) -> u64 {
         let others = Counters::of_this_thread().voluntary + self.looks.load(Relaxed);
         Counters::own().voluntary.saturating_sub(others)
-    }
-
-    /// Waits until the kernel has counted a switch of each thread after `before`, and no other one in
-    /// a pause. A thread that finds a mutex locked switches more than once. Returns the number of
-    /// switches now, and of threads that do not sleep.
-    ///
-    /// # Errors
-    /// The kernel's, if it does not let the waker sleep.
-    pub fn fall_asleep(&self, before: u64) -> io::Result<(u64, u64)> {
-        let until_ns = clock::now() + LONGEST_WAIT.as_nanos() as u64;
-        let threads = self.places.len() as u64;
-        let mut seen = before;
-        loop {
-            let now_ns = clock::now();
-            clock::sleep_until(now_ns + PAUSE.as_nanos() as u64)?;
-            let switches = self.switches();
-            let awake = threads.saturating_sub(switches.saturating_sub(before));
-            // Where the kernel counts none, the pause must do.
-            let are_asleep = (awake == 0 && switches == seen) || !counts_switches();
-            if are_asleep || now_ns >= until_ns {
-                return Ok((switches, if are_asleep { 0 } else { awake }));
-            }
-            seen = switches;
-        }
     }
 
     /// A task that was not woken once by each event, and how often it was: one that was woken too often before one

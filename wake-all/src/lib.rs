@@ -29,6 +29,7 @@ mod hall;
 mod signals;
 mod task;
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -44,11 +45,18 @@ use harness::samples::Samples;
 use harness::watch::watched;
 use harness::{Bench, Fact, Launch, Measured, RuntimeFlags, RuntimeKind, Spec, TaskKind, clock};
 
-use crate::hall::{Hall, PAUSE};
+use crate::hall::Hall;
 use crate::task::Task;
 
 /// The stack of a thread, in bytes.
 const STACK_BYTES: usize = 256 << 10;
+
+/// How long the kernel must not have counted another switch before threads count as asleep; and how long the
+/// workers of a runtime have to fall asleep once all tasks wait. In nanoseconds.
+const PAUSE_NS: u64 = 50_000;
+
+/// How long the waker waits for threads that do not sleep, in nanoseconds.
+const LONGEST_WAIT_NS: u64 = 2_000_000_000;
 
 /// The most tasks that may be awake when the waker calls: one in so many.
 const MOST_AWAKE: u64 = 100;
@@ -239,18 +247,35 @@ impl Waker {
         Ok(())
     }
 
-    /// Waits until all tasks sleep.
+    /// Waits until all tasks sleep: until they have reported that they wait and then for a pause. Where the
+    /// kernel counts switches of threads, until it has counted one of each since they slept last, and no
+    /// other one in a pause: a thread that finds a mutex locked switches more than once.
+    ///
+    /// # Errors
+    /// If too many threads do not sleep; the kernel's, if it does not let the waker sleep.
     async fn await_sleep(&mut self) -> anyhow::Result<()> {
+        let Hall { flags, bench, .. } = &*self.hall;
         self.hall.all_arrived().await;
-        if !self.hall.flags.are_threads() {
-            return Ok(clock::sleep_until(clock::now() + PAUSE.as_nanos() as u64)?);
+        let threads = bench.tasks() as u64;
+        let before = self.switches;
+        let begun_ns = clock::now();
+        let mut now_ns = begun_ns;
+        while now_ns < begun_ns + LONGEST_WAIT_NS {
+            clock::sleep_until(now_ns + PAUSE_NS)?;
+            if !flags.are_threads() || !counts_switches() {
+                break;
+            }
+            let seen = mem::replace(&mut self.switches, self.hall.switches());
+            self.awake = threads.saturating_sub(self.switches.saturating_sub(before));
+            if self.awake == 0 && self.switches == seen {
+                break;
+            }
+            now_ns = clock::now();
         }
-        (self.switches, self.awake) = self.hall.fall_asleep(self.switches)?;
         let awake = self.awake;
-        let tasks = self.hall.bench.tasks() as u64;
         ensure!(
-            awake * MOST_AWAKE <= tasks,
-            "{awake} of {tasks} threads do not sleep: they would be woken without a switch"
+            awake * MOST_AWAKE <= threads,
+            "{awake} of {threads} threads do not sleep: they would be woken without a switch"
         );
         Ok(())
     }
