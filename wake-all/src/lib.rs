@@ -39,7 +39,6 @@ use harness::counters::counts_switches;
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::limits;
-use harness::rounds::Purpose;
 use harness::runtime::AsyncRuntime;
 use harness::samples::Samples;
 use harness::watch::watched;
@@ -214,36 +213,40 @@ impl Waker {
             return Ok(());
         }
         self.await_sleep().await?;
-        let mut times = Times::new(bench.tasks());
+        // Neither allocated nor cleared when a round has begun: the counters have been read by then.
+        let mut times = times(bench.tasks());
         for round in bench.rounds(None) {
+            let mut events = 0;
             let mut awake = 0;
-            while !round.is_enough(times.last.count()) {
+            while !round.is_enough(events) {
+                events += 1;
                 awake += self.awake;
                 self.wake(&mut times).await?;
             }
             round.end();
-            if round.purpose == Purpose::Measured && flags.claims_a_switch() && counts_switches() {
+            if flags.claims_a_switch() && counts_switches() {
+                // The measured round's replaces the warm-up's.
                 bench.report(Fact::Awake(awake));
             }
-            round.finish(times.all(), None)?;
-            // Not when a round begins: the counters have been read by then.
-            times.clear();
+            round.finish(times.to_vec(), None)?;
+            times.iter_mut().for_each(Samples::clear);
         }
         bench.observe()
     }
 
     /// One event.
-    async fn wake(&mut self, times: &mut Times) -> anyhow::Result<()> {
+    async fn wake(&mut self, times: &mut [Samples; 4]) -> anyhow::Result<()> {
         self.hall.begin();
         let called_ns = clock::now();
         self.hall.signal.0.wake();
         let returned_ns = clock::now();
         self.await_sleep().await?;
         let [first_ns, last_ns] = self.hall.ran()?;
-        times.last.add(last_ns.saturating_sub(called_ns));
-        times.first.add(first_ns.saturating_sub(called_ns));
-        times.first_to_last.add(last_ns - first_ns);
-        times.call.add(returned_ns - called_ns);
+        let [last, first, first_to_last, call] = times;
+        last.add(last_ns.saturating_sub(called_ns));
+        first.add(first_ns.saturating_sub(called_ns));
+        first_to_last.add(last_ns - first_ns);
+        call.add(returned_ns - called_ns);
         Ok(())
     }
 
@@ -281,32 +284,13 @@ impl Waker {
     }
 }
 
-/// The times of the events of a round, in memory that is allocated before the first one.
-struct Times {
-    last: Samples,
-    first: Samples,
-    first_to_last: Samples,
-    call: Samples,
-}
-
-impl Times {
-    fn new(tasks: usize) -> Self {
-        let of_event = |name| Samples::new(Measured::single(name, "event"));
-        Self {
-            last: Samples::new(Measured::per_task("last", "wake-up", tasks)),
-            first: of_event("first"),
-            first_to_last: of_event("first_to_last"),
-            call: of_event("call"),
-        }
-    }
-
-    fn clear(&mut self) {
-        let Self { last, first, first_to_last, call } = self;
-        [last, first, first_to_last, call].into_iter().for_each(Samples::clear);
-    }
-
-    /// All of them, the principal one first.
-    fn all(&self) -> Vec<Samples> {
-        [&self.last, &self.first, &self.first_to_last, &self.call].map(Samples::clone).into()
-    }
+/// The times of the events of a round: the last task's, the first one's, between the two, and of the call.
+fn times(tasks: usize) -> [Samples; 4] {
+    [
+        Measured::per_task("last", "wake-up", tasks),
+        Measured::single("first", "event"),
+        Measured::single("first_to_last", "event"),
+        Measured::single("call", "event"),
+    ]
+    .map(Samples::new)
 }
