@@ -142,7 +142,7 @@ fn open_for<const W: usize>(flags: &Flags) -> anyhow::Result<Ends> {
     }
 
     use Kind::{AsyncChannel, Crossbeam, Flume, Futures, Kanal, Pipe, Queue, Std, Tokio};
-    Ok(match (flags.channel, flags.room(), flags.are_threads()) {
+    Ok(match (flags.channel, flags.room(), flags.runtime.are_threads()) {
         (Std, Some(room), _) => {
             ends!(mpsc::sync_channel(room), single, try_send, send, recv().ok())
         }

@@ -204,10 +204,6 @@ impl Flags {
         self.credit || self.room().is_none()
     }
 
-    pub(crate) fn are_threads(&self) -> bool {
-        self.runtime.runtime == RuntimeKind::Threads
-    }
-
     /// What each task allocates, with its part of the channel, in bytes.
     fn heap_bytes(&self) -> u64 {
         let tasks = u64::from(self.producers + self.consumers);
@@ -256,10 +252,10 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
     let Flags { channel, consumers, capacity, .. } = *flags;
     let kind = name(&channel);
     Err(UsageError(match (channel, capacity) {
-        (Futures, _) if flags.are_threads() => {
+        (Futures, _) if flags.runtime.are_threads() => {
             format!("--channel {kind}: it has no calls that block; choose --runtime tokio")
         }
-        (Std | Crossbeam | Queue | Pipe | Broken, _) if !flags.are_threads() => {
+        (Std | Crossbeam | Queue | Pipe | Broken, _) if !flags.runtime.are_threads() => {
             format!("--channel {kind}: its calls block the thread; choose --runtime threads")
         }
         (Std | Tokio | Futures, _) if consumers > 1 => format!(

@@ -74,7 +74,7 @@ impl Driver {
     /// The CPU time of a message, unless tasks waited by yielding.
     fn cpu(&self, messages: u64) -> Option<Samples> {
         let flags = &self.shared.flags;
-        if flags.rate.is_some() && !flags.are_threads() {
+        if flags.rate.is_some() && !flags.runtime.are_threads() {
             self.bench.report(Fact::UnknownCpu);
             return None;
         }

@@ -169,7 +169,7 @@ const SPEC: Spec = Spec {
 harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
-    let is_thread = flags.runtime.runtime == RuntimeKind::Threads;
+    let is_thread = flags.runtime.are_threads();
     // A lone tokio task yields now and then, in tokio's locks.
     let never_waits = is_thread && launch.tasks == 1 && flags.rate.is_none();
     let has_waits = flags.rate.is_some() || flags.read > 0;
@@ -283,7 +283,7 @@ async fn drive(
             round.finish(Vec::new(), None)?;
         } else {
             // A task of a runtime waits by yielding.
-            if flags.runtime.runtime != RuntimeKind::Threads {
+            if !flags.runtime.are_threads() {
                 bench.report(Fact::UnknownCpu);
             }
             let late = tallies.into_iter().filter_map(|tally| tally.timed.late);

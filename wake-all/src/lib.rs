@@ -114,10 +114,6 @@ enum Fault {
 }
 
 impl Flags {
-    fn are_threads(&self) -> bool {
-        self.runtime.runtime == RuntimeKind::Threads
-    }
-
     /// Whether a woken thread makes exactly one switch, when it sleeps again.
     fn claims_a_switch(&self) -> bool {
         matches!(self.by, By::Futex | By::Eventfd)
@@ -137,7 +133,7 @@ harness::program!(SPEC, declare, run);
 
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let block = matches!(flags.by, By::Condvar | By::Futex | By::Barrier | By::Eventfd);
-    if block != flags.are_threads() {
+    if block != flags.runtime.are_threads() {
         let by = name(&flags.by);
         let other = if block { "threads" } else { "tokio" };
         let calls = if block { "block the thread" } else { "are awaited" };
@@ -185,7 +181,7 @@ struct Waker {
 impl Waker {
     fn run(mut self) -> anyhow::Result<()> {
         let Hall { flags, bench, .. } = &*self.hall;
-        if !flags.are_threads() {
+        if !flags.runtime.are_threads() {
             return AsyncRuntime::start(flags.runtime, bench)?.drive(self.conduct());
         }
         bench.placement().pin(0)?;
@@ -265,7 +261,7 @@ impl Waker {
         let mut now_ns = begun_ns;
         while now_ns < begun_ns + LONGEST_WAIT_NS {
             clock::sleep_until(now_ns + PAUSE_NS)?;
-            if !flags.are_threads() || !counts_switches() {
+            if !flags.runtime.are_threads() || !counts_switches() {
                 break;
             }
             let seen = mem::replace(&mut self.switches, self.hall.switches());

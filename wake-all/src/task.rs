@@ -42,7 +42,7 @@ impl Task {
     pub fn start(self) -> anyhow::Result<()> {
         let number = self.number;
         let flags = &self.hall.flags;
-        if flags.are_threads() {
+        if flags.runtime.are_threads() {
             let thread =
                 thread::Builder::new().stack_size(STACK_BYTES).spawn(|| block_on(self.run()));
             thread.map_err(to_create(format_args!("task {number}")))?;
@@ -57,7 +57,7 @@ impl Task {
     async fn run(mut self) {
         let hall = Arc::clone(&self.hall);
         let live = async {
-            if hall.flags.are_threads() {
+            if hall.flags.runtime.are_threads() {
                 hall.bench.placement().pin(self.number + 1)?;
             }
             match self.fault {
@@ -149,7 +149,7 @@ impl Task {
         mut wait: Pin<&mut impl Future<Output = io::Result<()>>>,
     ) -> io::Result<()> {
         let hall = &*self.hall;
-        let mut has_arrived = hall.flags.are_threads();
+        let mut has_arrived = hall.flags.runtime.are_threads();
         if has_arrived {
             hall.arrive();
         }

@@ -12,7 +12,7 @@ use harness::record::ScheduleKept;
 use harness::rounds::{Purpose, Round};
 use harness::threads::joined;
 use harness::work::spend;
-use harness::{Bench, Fact, Lateness, RuntimeKind, clock, failure};
+use harness::{Bench, Fact, Lateness, clock, failure};
 
 use crate::calls::{Bell, Calls, Wait};
 use crate::{Flags, STACK_BYTES};
@@ -137,7 +137,7 @@ impl<B: Bell> Conductor<B> {
         let sum = Lateness::sum("wake-up", tallies.into_iter().flatten());
         let wake_ups = sum.from_due.count();
         let ScheduleKept { missed, called_late } = sum.kept;
-        if self.flags.runtime.runtime == RuntimeKind::Threads && wake_ups > 0 {
+        if self.flags.runtime.are_threads() && wake_ups > 0 {
             let waits = wake_ups.saturating_sub(missed)
                 + called_late.map_or(0, |late| wake_ups.saturating_sub(late));
             self.bench.report(Fact::ExpectedSwitches(waits as f64 / wake_ups as f64));

@@ -113,7 +113,7 @@ harness::program!(SPEC, declare, run);
 fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     check(flags)?;
     // A tokio task has a driver in a thread.
-    let is_thread = flags.runtime.runtime == Threads;
+    let is_thread = flags.runtime.are_threads();
     let waker = u32::from(flags.source != Source::Timer);
     let others = waker + if is_thread { flags.greedy } else { 1 };
     let spec = SPEC.with_runtime(flags.runtime, launch)?;

@@ -13,7 +13,7 @@ use crate::measure::bench::Bench;
 use crate::measure::clock;
 use crate::measure::rounds::Round;
 use crate::tasks::runtime::{self, AsyncRuntime};
-use crate::tasks::runtime_kind::{RuntimeFlags, RuntimeKind};
+use crate::tasks::runtime_kind::RuntimeFlags;
 use crate::tasks::{async_tasks, threads};
 
 /// Tasks that take part in every round. Dropping it ends them.
@@ -57,7 +57,7 @@ impl<T> Crew<T> {
         B: Future<Output = io::Result<()>> + Send + 'static,
         D: Future<Output = (Self, anyhow::Result<()>)> + Send,
     {
-        if flags.runtime == RuntimeKind::Threads {
+        if flags.are_threads() {
             return thread::scope(|scope| {
                 // Any failure here drops the crew, which ends all tasks.
                 let mut tasks = Vec::with_capacity(bodies.len());

@@ -82,6 +82,13 @@ pub struct RuntimeFlags {
     pub tokio: Option<TokioSettings>,
 }
 
+impl RuntimeFlags {
+    /// Whether the tasks are threads.
+    pub fn are_threads(&self) -> bool {
+        self.runtime == RuntimeKind::Threads
+    }
+}
+
 impl From<RuntimeKind> for RuntimeFlags {
     /// This runtime as it is without further flags.
     fn from(runtime: RuntimeKind) -> Self {
