@@ -173,30 +173,23 @@ enum Kind {
     Broken,
 }
 
-/// Values of `--capacity`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Capacity {
-    Messages(usize),
-    Unbounded,
-}
+/// A value of `--capacity`: messages, or `None` if it is unbounded.
+#[derive(Clone, Copy, Debug)]
+struct Capacity(Option<usize>);
 
 fn capacity(text: &str) -> Result<Capacity, String> {
     if text == "unbounded" {
-        return Ok(Capacity::Unbounded);
+        return Ok(Capacity(None));
     }
     let messages = text.parse().ok().filter(|messages| *messages <= MOST_CAPACITY);
-    let messages = messages.map(Capacity::Messages);
-    messages.ok_or_else(|| format!("not a number of messages up to {MOST_CAPACITY}, or unbounded"))
+    let refused = || format!("not a number of messages up to {MOST_CAPACITY}, or unbounded");
+    messages.map(|messages| Capacity(Some(messages))).ok_or_else(refused)
 }
 
 impl Flags {
     /// The room of the channel; `None` if it is unbounded.
     fn room(&self) -> Option<usize> {
-        match self.capacity {
-            None => Some(USUAL_CAPACITY),
-            Some(Capacity::Messages(messages)) => Some(messages),
-            Some(Capacity::Unbounded) => None,
-        }
+        self.capacity.map_or(Some(USUAL_CAPACITY), |capacity| capacity.0)
     }
 
     /// Whether credit bounds the messages under way.
@@ -249,9 +242,9 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
 /// Refuses what a channel cannot do.
 fn check(flags: &Flags) -> Result<(), UsageError> {
     use Kind::{AsyncChannel, Broken, Crossbeam, Futures, Pipe, Queue, Std, Tokio};
-    let Flags { channel, consumers, capacity, .. } = *flags;
+    let Flags { channel, consumers, .. } = *flags;
     let kind = name(&channel);
-    Err(UsageError(match (channel, capacity) {
+    Err(UsageError(match (channel, flags.room()) {
         (Futures, _) if flags.runtime.are_threads() => {
             format!("--channel {kind}: it has no calls that block; choose --runtime tokio")
         }
@@ -261,15 +254,15 @@ fn check(flags: &Flags) -> Result<(), UsageError> {
         (Std | Tokio | Futures, _) if consumers > 1 => format!(
             "--consumers {consumers}: --channel {kind} has one receiver; choose flume or async-channel"
         ),
-        (Pipe, Some(_)) => {
+        (Pipe, _) if flags.capacity.is_some() => {
             "--capacity: a pipe's capacity is in pages; leave the flag out, and the record shows how many \
              messages fit"
                 .to_owned()
         }
-        (Tokio | AsyncChannel | Queue | Broken, Some(Capacity::Messages(0))) => {
+        (Tokio | AsyncChannel | Queue | Broken, Some(0)) => {
             format!("--capacity 0: --channel {kind} has room for 1 message or more")
         }
-        (Broken, Some(Capacity::Unbounded)) => {
+        (Broken, None) => {
             format!("--capacity unbounded: --channel {kind} holds messages back; choose a number")
         }
         _ => return Ok(()),
