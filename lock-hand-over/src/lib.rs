@@ -271,7 +271,7 @@ async fn drive(
             round.finish_traced(shared.stops());
         } else if flags.rate.is_none() {
             let mut samples = shared.samples(&tallies);
-            if round.purpose == Purpose::Measured && !samples.is_empty() {
+            if round.purpose == Purpose::Measured && samples[0].count() > 0 {
                 let acquired = tallies.iter().map(|tally| tally.acquired).sum();
                 bench.report(Fact::Operations(acquired));
                 samples.extend(

@@ -128,12 +128,8 @@ impl<L: Lock> AnyShared for Shared<L> {
     }
 
     fn samples(&self, tallies: &[Tally]) -> Vec<Samples> {
-        let blocks = self.blocks.samples();
-        if blocks.count() == 0 {
-            return Vec::new();
-        }
-        let turns = self.blocks.turns("turn", tallies.iter().map(|tally| tally.acquired));
-        vec![blocks, turns]
+        let acquired = tallies.iter().map(|tally| tally.acquired);
+        vec![self.blocks.samples(), self.blocks.turns("turn", acquired)]
     }
 
     fn stops(&self) -> Vec<Stop> {

@@ -107,13 +107,14 @@ impl Blocks {
         self.lock().clone()
     }
 
-    /// The mean time of each task from one of its operations to the next, as the measurement `name`. `made`
-    /// has the number of each task's operations; those after the last block count as long as the others.
+    /// The mean time of each task from one of its operations to the next, as the measurement `name`; none
+    /// without blocks. `made` has the number of each task's operations; those after the last block count as
+    /// long as the others.
     pub fn turns(&self, name: &'static str, made: impl Iterator<Item = u64> + Clone) -> Samples {
-        let block_ns = self.lock().mean().unwrap_or(0.0);
+        let mut turns = Samples::new(Measured::single(name, self.operation));
+        let Some(block_ns) = self.lock().mean() else { return turns };
         let all: u64 = made.clone().sum();
         let all_ns = block_ns / self.operations as f64 * all as f64;
-        let mut turns = Samples::new(Measured::single(name, self.operation));
         made.for_each(|made| turns.add((all_ns / made.max(1) as f64).round() as u64));
         turns
     }
@@ -162,6 +163,7 @@ mod tests {
         let round = bench.rounds(None).next().expect("the measured one");
         let blocks = Blocks::new(8, "message");
         blocks.count(&round, 4);
+        assert_eq!(blocks.turns("turn", [4].into_iter()).count(), 0, "no block has ended");
         blocks.clear();
         blocks.begin_at(clock::now() - 1_000_000);
         blocks.begin_at(clock::now());
