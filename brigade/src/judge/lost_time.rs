@@ -24,11 +24,11 @@ const GAP_LAPS: u64 = 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
 pub struct LostTime {
-    /// Used by other processes, kernel threads and interrupts; `null` if the kernel does not count
-    /// it.
+    /// Used by other processes, kernel threads and interrupts, in the processes whose ticks show it; `null`
+    /// if none does.
     pub others: Option<f64>,
-    /// The smallest share of others that chance does not explain.
-    pub resolution: f64,
+    /// The smallest share of others that chance does not explain; `null` as above.
+    pub resolution: Option<f64>,
     /// Stolen by the hypervisor; `null` if the kernel does not count it.
     pub stolen: Option<f64>,
     /// Time in which a CPU quota stopped the program.
@@ -133,6 +133,38 @@ impl Span {
     }
 }
 
+/// What clock ticks say of others, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
+    /// Time of the CPUs that was looked at.
+    of: f64,
+    /// Time that they used: ticks without the program's own CPU time.
+    used: f64,
+    /// The variance of that.
+    variance: f64,
+}
+
+impl Others {
+    fn plus(self, more: Self) -> Self {
+        Self {
+            of: self.of + more.of,
+            used: self.used + more.used,
+            variance: self.variance + more.variance,
+        }
+    }
+
+    /// The largest error of `used` that chance explains.
+    fn noise(self) -> f64 {
+        DEVIATIONS * self.variance.sqrt()
+    }
+
+    /// Whether ticks show what others use. They miss tasks that run between two ticks; where they miss
+    /// more of the program's own tasks than chance explains, they miss others, too.
+    fn are_seen(self) -> bool {
+        self.used >= -self.noise()
+    }
+}
+
 /// The time that a process lost, or sums over processes, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
@@ -140,10 +172,7 @@ pub struct Account {
     all: f64,
     /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
-    /// Time that others used, from clock ticks.
-    others: Option<f64>,
-    /// The variance of that.
-    variance: f64,
+    others: Option<Others>,
     stolen: Option<f64>,
     throttled: f64,
     stopped: f64,
@@ -162,13 +191,17 @@ impl Account {
         let stolen = span.stolen.map(|ns| ns.min(used * wall));
         let throttled = span.throttled.min(used * wall);
         let stopped = used * span.stopped.min(wall);
-        let others = span.others.map(|ns| ns - stolen.unwrap_or(0.0));
-        let known = stolen.unwrap_or(0.0) + throttled + stopped + others.unwrap_or(0.0).max(0.0);
+        let others = span.others.map(|ns| Others {
+            of: used * wall,
+            used: ns - stolen.unwrap_or(0.0),
+            variance: 2.0 * span.cpus * TICKS_NS.powi(2),
+        });
+        let of_others = others.map_or(0.0, |others| others.used.max(0.0));
+        let known = stolen.unwrap_or(0.0) + throttled + stopped + of_others;
         Self {
             all: used * wall,
             lost,
             others,
-            variance: 2.0 * span.cpus * TICKS_NS.powi(2),
             stolen,
             throttled,
             stopped,
@@ -178,26 +211,22 @@ impl Account {
 
     /// What all processes of a case lost; `None` without any.
     pub fn of_case(processes: impl IntoIterator<Item = Self>) -> Option<Self> {
-        Some(processes.into_iter().reduce(Self::plus)?.settled())
+        let found = processes.into_iter().reduce(Self::plus)?.settled();
+        Some(Self { others: found.others.filter(|others| others.are_seen()), ..found })
     }
 
     fn plus(self, more: Self) -> Self {
         let both = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        let of_others = self.others.into_iter().chain(more.others);
         Self {
             all: self.all + more.all,
             lost: both(self.lost, more.lost),
-            others: both(self.others, more.others),
-            variance: self.variance + more.variance,
+            others: of_others.reduce(Others::plus),
             stolen: both(self.stolen, more.stolen),
             throttled: self.throttled + more.throttled,
             stopped: self.stopped + more.stopped,
             unexplained: self.unexplained + more.unexplained,
         }
-    }
-
-    /// The largest error of `others` that chance explains.
-    fn noise(&self) -> f64 {
-        DEVIATIONS * self.variance.sqrt()
     }
 
     /// If the lost time is known, each cause explains at most what those before it leave, and the
@@ -212,22 +241,15 @@ impl Account {
         let stolen = self.stolen.map(&mut take);
         let throttled = take(self.throttled);
         let stopped = take(self.stopped);
-        let others = take(self.others.map_or(f64::INFINITY, |others| others + self.noise()));
-        Self {
-            stolen,
-            throttled,
-            stopped,
-            others: Some(others),
-            variance: 0.0,
-            unexplained: rest,
-            ..self
-        }
+        let most = self.others.map_or(f64::INFINITY, |others| others.used + others.noise());
+        let others = Others { of: self.all, used: take(most), variance: 0.0 };
+        Self { stolen, throttled, stopped, others: Some(others), unexplained: rest, ..self }
     }
 
     fn shares(self) -> LostTime {
         LostTime {
-            others: self.others.map(|others| others.max(0.0) / self.all),
-            resolution: self.noise() / self.all,
+            others: self.others.map(|others| others.used.max(0.0) / others.of),
+            resolution: self.others.map(|others| others.noise() / others.of),
             stolen: self.stolen.map(|stolen| stolen / self.all),
             throttled: self.throttled / self.all,
             stopped: self.stopped / self.all,
@@ -265,9 +287,9 @@ impl LostTime {
     /// What took time, the largest share first. The first word of several alike is the one that a
     /// reader can do most about.
     pub fn causes(&self) -> Vec<Cause> {
-        let others = self.others.map(|share| {
-            let is_bound = share <= self.resolution;
-            let share = share.max(self.resolution);
+        let others = self.others.zip(self.resolution).map(|(share, resolution)| {
+            let is_bound = share <= resolution;
+            let share = if is_bound { share + resolution } else { share };
             Cause { word: Word::Busy, share, is_bound }
         });
         let rest = [
@@ -337,6 +359,8 @@ mod tests {
             // A program that may wait is judged by ticks.
             (50.0, 2, ticks(10, -10), Some(0.0), 0.0),
             (50.0, 2, ticks(40, 20), Some(0.3), 0.0),
+            // Its tasks run between two ticks, and so may others.
+            (50.0, 2, ticks(-20, -20), None, 0.0),
         ] {
             let found = processes(|index, process| {
                 let record = process.record.as_mut().unwrap();
@@ -355,6 +379,29 @@ mod tests {
             processes(|_, process| process.record.as_mut().unwrap().interference.wall_ns = None),
             None
         );
+    }
+
+    /// A case whose tasks ticks miss hides nothing that other cases show.
+    #[test]
+    fn others_are_shown_by_the_cases_whose_ticks_show_them() {
+        let case = |others_ms: f64| {
+            let span = Span {
+                wall: 1000.0 * MS,
+                cpus: 2.0,
+                lost: None,
+                others: Some(others_ms * MS),
+                stolen: Some(0.0),
+                throttled: 0.0,
+                stopped: 0.0,
+                gap: 0.0,
+            };
+            Account::of_case([Account::new(span, Time::OfAllCpus)])
+        };
+        let of = |cases: &[f64]| LostTime::of_cases(cases.iter().filter_map(|ms| case(*ms)));
+        assert_eq!(of(&[200.0, -400.0]).and_then(|lost| lost.others), Some(0.1));
+        assert_eq!(of(&[200.0, 0.0]).and_then(|lost| lost.others), Some(0.05));
+        let blind = of(&[-400.0]).expect("a case");
+        assert_eq!((blind.others, blind.resolution, blind.causes()), (None, None, vec![]));
     }
 
     /// Ticks may say more than a thread lost that always ran or was ready.

@@ -196,13 +196,18 @@ mod tests {
 
     #[test]
     fn a_run_has_the_word_of_what_took_most_of_its_time() {
-        let nothing = LostTime { others: Some(0.0), stolen: Some(0.0), ..LostTime::default() };
+        let nothing = LostTime {
+            others: Some(0.0),
+            stolen: Some(0.0),
+            resolution: Some(0.0),
+            ..LostTime::default()
+        };
         check(nothing, 0.3, Word::Quiet, true, true);
         check(nothing, 0.4, Word::Unsteady, true, false);
         let stolen = |share| LostTime { stolen: Some(share), ..nothing };
         check(stolen(0.0106), 0.1, Word::Quiet, true, true);
         check(stolen(0.03), 0.1, Word::Stolen, true, true);
-        let busy = |share| LostTime { others: Some(share), resolution: 0.01, ..nothing };
+        let busy = |share| LostTime { others: Some(share), resolution: Some(0.01), ..nothing };
         check(busy(0.009), 0.1, Word::Quiet, true, true);
         check(busy(0.08), 0.1, Word::Busy, false, false);
         check(LostTime { stolen: Some(0.02), ..busy(0.04) }, 0.9, Word::Busy, false, false);
@@ -210,22 +215,30 @@ mod tests {
         check(LostTime { throttled: 0.3, ..nothing }, 0.1, Word::Throttled, false, false);
         check(LostTime { unexplained: 0.3, ..nothing }, 0.1, Word::Disturbed, false, false);
         // Nothing shows whether others took 3 %, or what they took at all.
-        check(LostTime { resolution: 0.0315, ..nothing }, 0.1, Word::Unknown, true, true);
+        check(LostTime { resolution: Some(0.0315), ..nothing }, 0.1, Word::Unknown, true, true);
         check(LostTime::default(), 0.1, Word::Unknown, true, true);
         assert_eq!(State::new(None, None, 12).word, Word::Unknown);
         // The largest cause is the first, even if it is only a bound.
         let word = |lost: LostTime| lost.causes().first().map(|cause| (cause.word, cause.is_bound));
         assert_eq!(
-            word(LostTime { resolution: 0.004, ..stolen(0.0106) }),
+            word(LostTime { resolution: Some(0.004), ..stolen(0.0106) }),
             Some((Word::Stolen, false))
         );
-        assert_eq!(word(LostTime { resolution: 0.004, ..stolen(0.001) }), Some((Word::Busy, true)));
+        assert_eq!(
+            word(LostTime { resolution: Some(0.004), ..stolen(0.001) }),
+            Some((Word::Busy, true))
+        );
     }
 
     #[test]
     fn a_quiet_run_is_slow_or_fast_next_to_two_earlier_ones() {
-        let quiet = LostTime { others: Some(0.0), stolen: Some(0.0), ..LostTime::default() };
-        let busy = LostTime { others: Some(0.3), resolution: 0.01, ..quiet };
+        let quiet = LostTime {
+            others: Some(0.0),
+            stolen: Some(0.0),
+            resolution: Some(0.0),
+            ..LostTime::default()
+        };
+        let busy = LostTime { others: Some(0.3), resolution: Some(0.01), ..quiet };
         for (lost, own_ns, earlier_ns, expected) in [
             (quiet, 1000.0, &[500.0][..], Word::Quiet),
             (quiet, 574.0, &[500.0, 400.0, 900.0], Word::Quiet),

@@ -43,7 +43,7 @@ pub fn verdict(run: &RunSummary) -> RunVerdict {
     let telling = telling_word(state);
     let is_too_short = match telling {
         Word::Early => run.progress.is_complete,
-        Word::Unknown => !state.causes.is_empty(),
+        Word::Unknown => state.causes.iter().any(|cause| cause.word == Word::Busy),
         _ => false,
     };
     let text = if is_too_short && let Some(command) = command::longer(run) {
@@ -69,7 +69,7 @@ pub fn of_state(state: &State) -> RunVerdict {
     let telling = telling_word(state);
     let text = match (telling, others) {
         (Word::Early, _) => too_few_rounds(),
-        (Word::Unknown, None) => "the run did not record what other programs took.".to_owned(),
+        (Word::Unknown, None) => "nothing shows what other programs took.".to_owned(),
         (Word::Unknown, Some(others)) => format!(
             "in so short a run, nothing shows whether other programs took up to {} of the CPUs.",
             small_share(rounded_up(others.share))
