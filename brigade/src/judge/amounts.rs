@@ -18,7 +18,7 @@ pub fn figure_of(record: &Record) -> &str {
     let has = |name| record.measurement(name).is_some();
     match record.principal() {
         _ if record.serving.is_some() && has("cpu") => "cpu",
-        _ if record.serving.is_none() && record.ledger.is_some() => MEMORY,
+        _ if record.is_sweep() => MEMORY,
         Some(principal) if principal.name != "join" && has("join") => WHOLE,
         principal => principal.map_or("", |principal| &principal.name),
     }

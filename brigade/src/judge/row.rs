@@ -68,7 +68,8 @@ pub struct Row {
     /// The case over the row marked 1 of a part of the first screen, or over the cheapest case of a
     /// group: the median over common rounds of the quotient.
     pub factor: Option<Estimate>,
-    /// CPU time per operation of the whole process, user and kernel.
+    /// CPU time per operation of the whole process, user and kernel; like switches and parts `null` for
+    /// memory, which is read between operations.
     pub cpu_ns: Option<f64>,
     /// System calls per operation, counted by the program; `null` if it does not count them.
     pub system_calls: Option<f64>,
@@ -646,6 +647,27 @@ mod tests {
         let run: Vec<Sample> = run.iter().map(|one| Sample::new(one, None, 0)).collect();
         let whole = |part: MemoryPart| (part.name, part.bytes_per_task.value.round() as i64);
         memory(&used(&inherited, &run)).into_iter().map(whole).collect()
+    }
+
+    /// A process that sweeps the number of tasks reads memory between its laps.
+    #[test]
+    fn a_sweep_has_no_usage_per_operation_but_shows_the_lost_time() {
+        let row_of_run = |sweep: Option<Vec<LedgerPoint>>| {
+            let mut run = crate::fixtures::case("ring", [1.0; 3]);
+            for invocation in &mut run {
+                invocation.record.as_mut().unwrap().ledger.clone_from(&sweep);
+            }
+            let mut inherited = Inherited::default();
+            inherited.add(run[0].record.as_ref().unwrap(), &Environment::default());
+            let samples: Vec<Sample> = run.iter().map(|one| Sample::new(one, None, 0)).collect();
+            assert!(lost_by(&samples, Time::OfAllCpus).is_some());
+            Row::of_case(&Row::default(), &inherited, &samples).remove(0)
+        };
+        for (sweep, has_usage) in [(None, true), (Some(sweep(0)), false)] {
+            let row = row_of_run(sweep);
+            let usage = [row.cpu_ns, row.switches, row.sleeps, row.parts.map(|of| of.elapsed_ns)];
+            assert_eq!(usage.map(|found| found.is_some()), [has_usage; 4], "{row:?}");
+        }
     }
 
     /// Each process has 1 to 3 ticks of four in user space.

@@ -141,7 +141,7 @@ impl Figures {
         let shape = shape.filter(|shape| ***shape == own).cloned();
         let waiting = record.waiting.as_ref();
         let sweep = record.ledger.as_deref();
-        Self {
+        let figures = Self {
             shape: shape.unwrap_or_else(|| Arc::new(own)),
             measurements: record.measurements.iter().map(Measured::new).collect(),
             memory: sweep.map(|points| Box::new(memory_parts(points))),
@@ -173,6 +173,26 @@ impl Figures {
             inherits,
             cpus: identity(&record.affinity),
             span: Span::new(invocation, record),
+        };
+        if record.is_sweep() { figures.without_span() } else { figures }
+    }
+
+    /// The figures without those per operation that come from the span of all laps.
+    fn without_span(self) -> Self {
+        Self {
+            elapsed_ns: None,
+            cpu_ns: None,
+            user_ns: None,
+            switches: None,
+            sleeps: None,
+            idle_ns: None,
+            waking_ns: None,
+            queued_ns: None,
+            stolen_ns: None,
+            idle_entries: None,
+            interrupts: None,
+            crossing_share: None,
+            ..self
         }
     }
 

@@ -389,6 +389,13 @@ impl Record {
     }
 
     /// The measurement with this name.
+    /// Whether it swept the number of tasks to see their memory. Reading memory between two laps takes
+    /// CPU time and switches, and garbage is collected for it, so those of the span are not those of
+    /// its operations.
+    pub fn is_sweep(&self) -> bool {
+        self.serving.is_none() && self.ledger.is_some()
+    }
+
     pub fn measurement(&self, name: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.name == name)
     }

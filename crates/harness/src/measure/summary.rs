@@ -34,20 +34,8 @@ pub fn summary(record: &Record) -> String {
         let late = late.unwrap_or_default();
         text += &format!("schedule: {} came before their task waited{late}\n", kept.missed);
     }
-    text += &record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
-    if let Some(switches) = &record.switches {
-        let claimed = switches.expected_per_operation.map(|count| format!(" ({count} expected)"));
-        text += &format!(
-            "switches per {operation}: {:.3} voluntary, {:.3} involuntary{}\n",
-            switches.voluntary_per_operation,
-            switches.involuntary_per_operation,
-            claimed.unwrap_or_default()
-        );
-        if let Some(share) = switches.cross_cpu_share {
-            text += &format!("hops between CPUs: {:.1} %\n", share * 100.0);
-        }
-    } else if record.cpu.is_some() {
-        text += &format!("switches per {operation}: unknown, this kernel does not count them\n");
+    if !record.is_sweep() {
+        text += &usage_lines(record, principal);
     }
     if let Some(channel) = &record.channel {
         text += &channel_line(channel, record);
@@ -67,6 +55,27 @@ pub fn summary(record: &Record) -> String {
     }
     if let Some(rebuilds) = record.rebuilds_per_operation {
         text += &format!("rebuilds of the heap per {operation}: {rebuilds:.6}\n");
+    }
+    text
+}
+
+/// CPU time and switches per operation of the principal measurement.
+fn usage_lines(record: &Record, principal: &Measurement) -> String {
+    let operation = &principal.operation;
+    let mut text = record.cpu.map(|cpu| cpu_line(&cpu, principal)).unwrap_or_default();
+    if let Some(switches) = &record.switches {
+        let claimed = switches.expected_per_operation.map(|count| format!(" ({count} expected)"));
+        text += &format!(
+            "switches per {operation}: {:.3} voluntary, {:.3} involuntary{}\n",
+            switches.voluntary_per_operation,
+            switches.involuntary_per_operation,
+            claimed.unwrap_or_default()
+        );
+        if let Some(share) = switches.cross_cpu_share {
+            text += &format!("hops between CPUs: {:.1} %\n", share * 100.0);
+        }
+    } else if record.cpu.is_some() {
+        text += &format!("switches per {operation}: unknown, this kernel does not count them\n");
     }
     text
 }
