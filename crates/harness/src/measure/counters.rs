@@ -59,27 +59,44 @@ impl Counters {
         }
     }
 
-    /// The counters of another process, from `/proc`; `None` if it has ended. They are exact while it
-    /// is blocked; while it runs, its CPU time is as of the last clock tick. Switches of its ended
-    /// threads are missing: only the process itself can read those.
+    /// The counters of another process, from `/proc`; `None` if it has ended, or if those of a thread
+    /// cannot be read. They are exact while it is blocked; while it runs, its CPU time is as of the
+    /// last clock tick. Switches of its ended threads are missing: only the process itself can read
+    /// those.
     pub fn of_process(pid: u32) -> Option<Self> {
         let files = SystemFiles::live();
         let folder = format!("proc/{pid}");
         let stat = ProcessStat::read(&files, &folder)?;
         let run_ns = run_ns(pid)?;
         let user_ns = user_share(run_ns, stat.user_ticks, stat.system_ticks);
-        let mut counters = Self { user_ns, system_ns: run_ns - user_ns, ..Self::default() };
-        for task in files.names(&format!("{folder}/task")) {
-            // A thread that ends meanwhile counts as ended.
-            let status = files.text(&format!("{folder}/task/{task}/status")).unwrap_or_default();
-            let switches = |name| field(&status, name).and_then(|value| value.parse::<u64>().ok());
-            counters.voluntary += switches("voluntary_ctxt_switches").unwrap_or(0);
-            counters.involuntary += switches("nonvoluntary_ctxt_switches").unwrap_or(0);
-        }
-        Some(counters)
+        let counters = Self { user_ns, system_ns: run_ns - user_ns, ..Self::default() };
+        counters.with_switches(&files, &format!("{folder}/task"))
     }
 
-    /// The sum of the counters of these processes, read in this order; `None` if one has ended.
+    /// The counters with the switches of the threads in this folder; `None` if one cannot be read.
+    fn with_switches(mut self, files: &SystemFiles, folder: &str) -> Option<Self> {
+        let threads = files.names(folder);
+        if threads.is_empty() {
+            return None;
+        }
+        for thread in threads {
+            let Some(status) = files.text(&format!("{folder}/{thread}/status")) else {
+                // A thread that ends meanwhile counts as ended.
+                if files.contains(&format!("{folder}/{thread}")) {
+                    return None;
+                }
+                continue;
+            };
+            // Some sandboxes count no switches: see `counts_switches`.
+            let switches = |name| field(&status, name).and_then(|value| value.parse::<u64>().ok());
+            self.voluntary += switches("voluntary_ctxt_switches").unwrap_or(0);
+            self.involuntary += switches("nonvoluntary_ctxt_switches").unwrap_or(0);
+        }
+        Some(self)
+    }
+
+    /// The sum of the counters of these processes, read in this order; `None` if one has ended or
+    /// cannot be read.
     pub(crate) fn of_all<'a>(mut pids: impl Iterator<Item = &'a u32>) -> Option<Self> {
         pids.try_fold(Self::default(), |sum, pid| {
             let is_own = *pid == process::id();
@@ -182,12 +199,35 @@ fn user_share(run_ns: u64, user_ticks: u64, system_ticks: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use std::os::unix::fs::symlink;
+    use std::{env, fs, process};
 
-    use super::user_share;
+    use super::{Counters, user_share};
+    use crate::machine::system_files::SystemFiles;
+
+    #[test]
+    fn switches_are_unknown_if_those_of_a_live_thread_cannot_be_read() {
+        let root = env::temp_dir().join(format!("switches-{}", process::id()));
+        let count = || {
+            let files = SystemFiles::Below(root.clone());
+            Counters::default().with_switches(&files, "task").map(Counters::switches)
+        };
+        assert_eq!(count(), None, "no thread can be read");
+        fs::create_dir_all(root.join("task/7")).expect("a folder");
+        let status = "voluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n";
+        fs::write(root.join("task/7/status"), status).expect("a file");
+        assert_eq!(count(), Some(7));
+        // A thread that is listed, and then has gone.
+        symlink("gone", root.join("task/8")).expect("a link");
+        assert_eq!(count(), Some(7));
+        fs::create_dir(root.join("task/9")).expect("a folder");
+        assert_eq!(count(), None);
+        fs::remove_dir_all(root).expect("it is removed");
+    }
 
     #[test]
     fn threads_that_start_and_end_meanwhile_are_counted() {
-        let Some(counter) = super::SwitchCounter::of_process(std::process::id()) else {
+        let Some(counter) = super::SwitchCounter::of_process(process::id()) else {
             // The test runner swallows `eprintln!`.
             let _ = writeln!(std::io::stderr(), "SKIPPED: the kernel counts no switches here");
             return;

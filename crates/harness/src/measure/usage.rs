@@ -40,7 +40,7 @@ impl Start {
         Self { processes, cpus, companions, threads, load, begun_ns, cpu_counts, counters }
     }
 
-    /// Ends the span now; `None` if one of the other processes has ended.
+    /// Ends the span now; `None` if one of the other processes has ended or cannot be read.
     pub fn end(self) -> Option<Span> {
         let wall_ns = clock::now().saturating_sub(self.begun_ns);
         let after = Counters::of_all(self.processes.iter().rev());
