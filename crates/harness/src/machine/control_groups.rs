@@ -15,10 +15,16 @@ pub const NO_LIMIT: u64 = 1 << 62;
 const FIRST_NAMESPACES: [&str; 4] =
     ["pid:[4026531836]", "user:[4026531837]", "cgroup:[4026531835]", "time:[4026531834]"];
 
-/// Whether this process is in the first namespace of this kind, in which all others are.
-pub(crate) fn is_first_namespace(files: &SystemFiles, kind: &str) -> bool {
-    let own = files.link(&format!("proc/self/ns/{kind}"));
-    own.is_none_or(|own| FIRST_NAMESPACES.contains(&&*own))
+/// Whether this process is in the first namespace of this kind, in which all others are; `None` if
+/// that cannot be read.
+pub(crate) fn is_first_namespace(files: &SystemFiles, kind: &str) -> Option<bool> {
+    const FOLDER: &str = "proc/self/ns";
+    if let Some(own) = files.link(&format!("{FOLDER}/{kind}")) {
+        return Some(FIRST_NAMESPACES.contains(&&*own));
+    }
+    let kinds = files.names(FOLDER);
+    // A kernel that lists others but not this kind has no such namespaces.
+    (!kinds.is_empty() && !kinds.iter().any(|listed| listed == kind)).then_some(true)
 }
 
 /// Parses a group's limit: a number, or the words of versions 2 and 1 for none, which is
@@ -38,14 +44,15 @@ pub struct ControlGroup {
 }
 
 /// The groups of `controller` that this process is in: its own first, then its
-/// parents up to the root of the mount; none if they are not visible.
+/// parents up to the root of the mount; none if they are not visible. Limits
+/// need [`Groups`], which also has what is hidden.
 pub fn of_process(files: &SystemFiles, controller: &str) -> Vec<ControlGroup> {
     Groups::of_process(files, controller).visible
 }
 
 /// The groups of a controller that this process is in, as far as they can be read.
 #[derive(Debug, Default)]
-pub(crate) struct Groups {
+pub struct Groups {
     /// The process's own group first, then its parents.
     pub visible: Vec<ControlGroup>,
     /// What cannot be read, if there may be others.
@@ -55,7 +62,7 @@ pub(crate) struct Groups {
 impl Groups {
     /// Finds the groups of a controller. It is attached to one hierarchy: of version 1 if
     /// `/proc/self/cgroup` names it there, or else to that of version 2.
-    pub(crate) fn of_process(files: &SystemFiles, controller: &str) -> Self {
+    pub fn of_process(files: &SystemFiles, controller: &str) -> Self {
         let Some(memberships) = files.text("proc/self/cgroup") else {
             return Self::unseen("/proc/self/cgroup");
         };
@@ -80,7 +87,7 @@ impl Groups {
             let is_visible = files.contains(&groups[0].path("cgroup.procs"));
             is_visible.then_some((root, groups))
         });
-        let is_first = is_first_namespace(files, "cgroup");
+        let is_first = is_first_namespace(files, "cgroup") == Some(true);
         let Some((root, visible)) = seen else {
             // The root has no limits.
             if is_first && path == "/" {
@@ -201,6 +208,7 @@ mod tests {
     #[track_caller]
     fn check(memberships: &str, mounts: &str, folders: &[&str], visible: &[&str], hidden: bool) {
         let mut files = vec![
+            ("proc/self/ns/cgroup".to_owned(), "cgroup:[4026531835]"),
             ("proc/self/cgroup".to_owned(), memberships),
             ("proc/self/mountinfo".to_owned(), mounts),
         ];
@@ -249,5 +257,29 @@ mod tests {
             let groups = Groups::of_process(&SystemFiles::simulated(files), "pids");
             assert!(groups.hidden.is_some(), "{groups:?}");
         }
+    }
+
+    #[test]
+    fn a_namespace_that_cannot_be_read_is_unknown() {
+        let is_first =
+            |files: &[(&str, &str)]| is_first_namespace(&SystemFiles::simulated(files), "cgroup");
+        assert_eq!(is_first(&[("proc/self/ns/cgroup", "cgroup:[4026531835]")]), Some(true));
+        assert_eq!(is_first(&[("proc/self/ns/cgroup", "cgroup:[4026532000]")]), Some(false));
+        assert_eq!(is_first(&[]), None);
+        // The kernel does not know this kind.
+        assert_eq!(is_first(&[("proc/self/ns/pid", "pid:[4026531836]")]), Some(true));
+        // The link is listed but cannot be read.
+        let folder = std::env::temp_dir().join(format!("namespaces-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("proc/self/ns/cgroup")).expect("a folder");
+        let found = is_first_namespace(&SystemFiles::Below(folder.clone()), "cgroup");
+        std::fs::remove_dir_all(folder).expect("it is removed");
+        assert_eq!(found, None);
+        let files = [
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/self/mountinfo", TWO),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+        ];
+        let groups = Groups::of_process(&SystemFiles::simulated(&files), "pids");
+        assert!(groups.hidden.is_some(), "{groups:?}");
     }
 }

@@ -190,9 +190,7 @@ pub fn facts(child: Option<u32>) -> Facts {
             set(&format!("limits.{name}.{kind}"), Some(value.to_owned()));
         }
     }
-    let is_inside = |kind: &&str| !control_groups::is_first_namespace(&files, kind);
-    let kinds = ["pid", "user", "cgroup", "time"].into_iter().filter(is_inside);
-    set("process.namespaces", joined(kinds.map(str::to_owned)));
+    set("process.namespaces", namespaces(&files));
     set("process.unbalanced_cpus", unbalanced(&files, field(&status, "Cpus_allowed_list")));
     for (name, one, two) in [
         ("weight", "cpu.shares", "cpu.weight"),
@@ -208,6 +206,19 @@ pub fn facts(child: Option<u32>) -> Facts {
         set(&format!("cgroup.cpu_{name}"), joined(values.map(|value| recordable(&value))));
     }
     facts
+}
+
+/// The kinds of namespaces that are not the first ones; `None` if all are.
+fn namespaces(files: &SystemFiles) -> Option<String> {
+    let mut inside = Vec::new();
+    for kind in ["pid", "user", "cgroup", "time"] {
+        match control_groups::is_first_namespace(files, kind) {
+            Some(true) => {}
+            Some(false) => inside.push(kind.to_owned()),
+            None => return Some("unknown".to_owned()),
+        }
+    }
+    joined(inside)
 }
 
 /// The facts about those variables of this process, or of a child, that are listed.
@@ -369,6 +380,16 @@ mod tests {
             assert!(shown.starts_with("set, ") && !shown.contains("alice"), "{name}: {shown}");
             assert_ne!(shown, value_of(name, "another"));
         }
+    }
+
+    #[test]
+    fn namespaces_other_than_the_first_are_named_unless_they_cannot_be_read() {
+        let found = |files: &[(&str, &str)]| namespaces(&SystemFiles::simulated(files));
+        let [pid, cgroup] = ["proc/self/ns/pid", "proc/self/ns/cgroup"];
+        assert_eq!(found(&[(pid, "pid:[4026531836]")]), None);
+        let inside = found(&[(pid, "pid:[4026532000]"), (cgroup, "cgroup:[4026532001]")]);
+        assert_eq!(inside.as_deref(), Some("pid, cgroup"));
+        assert_eq!(found(&[]).as_deref(), Some("unknown"));
     }
 
     #[test]

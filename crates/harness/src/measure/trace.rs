@@ -269,7 +269,7 @@ impl Recorder {
     pub(crate) fn open(cpus: &[usize]) -> anyhow::Result<Self> {
         let open = |all| cpus.iter().map(|cpu| open_ring(*cpu, all)).collect::<io::Result<_>>();
         // Inside a container threads that are outside have the number of an idle CPU.
-        let sees_all = is_first_namespace(&SystemFiles::live(), "pid");
+        let sees_all = is_first_namespace(&SystemFiles::live(), "pid") == Some(true);
         let of_all = if sees_all { open(true).ok() } else { None };
         let whole_machine = of_all.is_some();
         let rings = of_all.map_or_else(|| open(false), Ok).map_err(|error| {

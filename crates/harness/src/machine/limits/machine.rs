@@ -337,8 +337,9 @@ impl<'a> Machine<'a> {
     /// the machine's applies. Once numbers have wrapped around, the reserved ones are not assigned
     /// any more: until then, those from the next one on are left.
     fn ids(&self) -> Limit {
-        let is_inside = !is_first_namespace(self.files, "pid");
-        let counts_own = is_inside && self.is_since((6, 14)) == Some(true);
+        let is_first = is_first_namespace(self.files, "pid");
+        let is_inside = is_first != Some(true);
+        let counts_own = is_first == Some(false) && self.is_since((6, 14)) == Some(true);
         let next = self.number("proc/sys/kernel/ns_last_pid").map_or(RESERVED_IDS, |last| last + 1);
         let lowest = if is_inside && !counts_own { RESERVED_IDS } else { next.min(RESERVED_IDS) };
         // All below `lowest` and those in use from it on.
@@ -368,7 +369,7 @@ impl<'a> Machine<'a> {
     /// rows of their own.
     fn unseen(&self) -> Option<Limit> {
         let mut kinds = vec!["pid", "user"];
-        kinds.retain(|kind| !is_first_namespace(self.files, kind));
+        kinds.retain(|kind| is_first_namespace(self.files, kind) != Some(true));
         if kinds.is_empty() {
             return None;
         }
@@ -466,7 +467,7 @@ mod tests {
     const ADMINISTRATOR: (&str, &str) = (STATUS, "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000204000\n");
 
     /// A small machine's files, for an unprivileged process.
-    const MACHINE: [(&str, &str); 15] = [
+    const MACHINE: [(&str, &str); 16] = [
         (
             "proc/self/limits",
             "Limit                     Soft Limit           Hard Limit           Units\n\
@@ -478,6 +479,7 @@ mod tests {
              Max data size             unlimited            unlimited            bytes\n",
         ),
         USER,
+        ("proc/self/ns/pid", "pid:[4026531836]"),
         ("proc/self/uid_map", "0 0 4294967295\n"),
         ("proc/self/maps", "a\nb\nc\n"),
         ("proc/loadavg", "0.00 0.01 0.05 2/345 6789\n"),
@@ -614,6 +616,10 @@ mod tests {
             assert_eq!(limit.unknown, Some(format!("/{hidden}")));
             assert_eq!((limit.value, limit.available()), (None, None));
         }
+        let files: Vec<_> =
+            MACHINE.into_iter().filter(|(path, _)| *path != "proc/self/ns/pid").collect();
+        let limits = in_force(&SystemFiles::simulated(&files));
+        assert!(limits.iter().any(|limit| limit.name.contains("namespace")), "{limits:?}");
     }
 
     #[test]
