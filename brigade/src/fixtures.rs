@@ -88,6 +88,8 @@ impl Sample {
             interference: Interference {
                 wall_ns: Some(SPAN_NS),
                 others_cpu_ns: Some((2.0 * SPAN_NS as f64 * self.others_share) as i64),
+                throttled_ns: Some(0),
+                throttled_periods: Some([0, 0]),
                 ..Interference::default()
             },
             ..Record::default()

@@ -31,8 +31,9 @@ pub struct LostTime {
     pub resolution: Option<f64>,
     /// Stolen by the hypervisor; `null` if the kernel does not count it.
     pub stolen: Option<f64>,
-    /// Time in which a CPU quota stopped the program.
-    pub throttled: f64,
+    /// Time in which a CPU quota stopped the program; `null` if only control groups that are hidden,
+    /// such as those around a container, can have done so.
+    pub throttled: Option<f64>,
     /// Time in which the process was stopped by a signal.
     pub stopped: f64,
     /// Unexplained time of tasks that never wait, or of laps far longer than all others while CPUs
@@ -98,13 +99,15 @@ pub struct Span {
     /// Its length.
     wall: f64,
     /// The number of CPUs that the process could use.
-    cpus: f64,
+    cpus: u32,
     /// Time lost by the program, if its tasks never wait.
     lost: Option<f64>,
     /// Time that others used, with what the hypervisor stole.
     others: Option<f64>,
     stolen: Option<f64>,
+    /// As far as the process could see it.
     throttled: f64,
+    shows_throttling: bool,
     stopped: f64,
     /// How much longer the longest lap took than most, if it is an outlier; not more than the CPUs
     /// idled, as the program's own tasks may have spun through it.
@@ -116,9 +119,9 @@ impl Span {
     pub fn new(invocation: &Invocation, record: &Record) -> Option<Self> {
         let found = &record.interference;
         let wall = found.wall_ns? as f64;
-        let cpus = record.affinity.len().max(1) as f64;
+        let cpus = record.affinity.len().max(1) as u32;
         let own = own_ns(record);
-        let idle = (wall - own.unwrap_or(0.0) / cpus).max(0.0);
+        let idle = (wall - own.unwrap_or(0.0) / f64::from(cpus)).max(0.0);
         let busy = own.filter(|_| is_always_busy(record));
         Some(Self {
             wall,
@@ -127,6 +130,7 @@ impl Span {
             others: found.others_cpu_ns.map(|ns| ns as f64),
             stolen: found.steal_ns.map(|ns| ns as f64),
             throttled: found.throttled_ns.unwrap_or(0) as f64,
+            shows_throttling: found.throttled_ns.is_some(),
             stopped: invocation.stopped_ns.unwrap_or(0) as f64,
             gap: gap_ns(record).min(idle),
         })
@@ -174,7 +178,10 @@ pub struct Account {
     lost: Option<f64>,
     others: Option<Others>,
     stolen: Option<f64>,
+    /// As far as the processes could see it.
     throttled: f64,
+    /// Whether all of them could.
+    shows_throttling: bool,
     stopped: f64,
     unexplained: f64,
 }
@@ -185,7 +192,7 @@ impl Account {
         let Span { wall, lost, .. } = span;
         // A single thread loses only the time of its CPU.
         let used = match time {
-            Time::OfAllCpus if lost.is_none() => span.cpus,
+            Time::OfAllCpus if lost.is_none() => f64::from(span.cpus),
             _ => 1.0,
         };
         let stolen = span.stolen.map(|ns| ns.min(used * wall));
@@ -194,7 +201,7 @@ impl Account {
         let others = span.others.map(|ns| Others {
             of: used * wall,
             used: ns - stolen.unwrap_or(0.0),
-            variance: 2.0 * span.cpus * TICKS_NS.powi(2),
+            variance: 2.0 * f64::from(span.cpus) * TICKS_NS.powi(2),
         });
         let of_others = others.map_or(0.0, |others| others.used.max(0.0));
         let known = stolen.unwrap_or(0.0) + throttled + stopped + of_others;
@@ -204,6 +211,7 @@ impl Account {
             others,
             stolen,
             throttled,
+            shows_throttling: span.shows_throttling,
             stopped,
             unexplained: (used * span.gap - known).max(0.0),
         }
@@ -224,6 +232,7 @@ impl Account {
             others: of_others.reduce(Others::plus),
             stolen: both(self.stolen, more.stolen),
             throttled: self.throttled + more.throttled,
+            shows_throttling: self.shows_throttling && more.shows_throttling,
             stopped: self.stopped + more.stopped,
             unexplained: self.unexplained + more.unexplained,
         }
@@ -247,11 +256,12 @@ impl Account {
     }
 
     fn shares(self) -> LostTime {
+        let is_throttling_known = self.shows_throttling || self.throttled > 0.0;
         LostTime {
             others: self.others.map(|others| others.used.max(0.0) / others.of),
             resolution: self.others.map(|others| others.noise() / others.of),
             stolen: self.stolen.map(|stolen| stolen / self.all),
-            throttled: self.throttled / self.all,
+            throttled: is_throttling_known.then_some(self.throttled / self.all),
             stopped: self.stopped / self.all,
             unexplained: self.unexplained / self.all,
         }
@@ -294,7 +304,7 @@ impl LostTime {
         });
         let rest = [
             (Word::Stolen, self.stolen.unwrap_or(0.0)),
-            (Word::Throttled, self.throttled),
+            (Word::Throttled, self.throttled.unwrap_or(0.0)),
             (Word::Stopped, self.stopped),
             (Word::Disturbed, self.unexplained),
         ];
@@ -387,11 +397,12 @@ mod tests {
         let case = |others_ms: f64| {
             let span = Span {
                 wall: 1000.0 * MS,
-                cpus: 2.0,
+                cpus: 2,
                 lost: None,
                 others: Some(others_ms * MS),
                 stolen: Some(0.0),
                 throttled: 0.0,
+                shows_throttling: true,
                 stopped: 0.0,
                 gap: 0.0,
             };
@@ -438,6 +449,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn throttling_is_known_if_all_processes_could_see_it_or_one_saw_it() {
+        for (known_ns, other_ns, expected) in [
+            (Some(0), Some(0), Some(0.0)),
+            (Some(0), None, None),
+            (Some(10_000_000), Some(0), Some(0.1)),
+            (Some(10_000_000), None, Some(0.1)),
+        ] {
+            let found = processes(|index, process| {
+                let record = process.record.as_mut().unwrap();
+                own(record, 30.0);
+                record.interference.throttled_ns = if index < 6 { known_ns } else { other_ns };
+            });
+            let found = found.unwrap();
+            assert_eq!(found.throttled.map(rounded), expected, "{found:?}");
+        }
+    }
+
     /// Also if one process was left alone, whose figure is used.
     #[test]
     fn stops_and_quotas_are_lost_time_of_all_processes() {
@@ -461,7 +490,7 @@ mod tests {
                 found.throttled_ns = Some(40_000_000);
                 found.throttled_periods = Some([1, 1]);
             });
-            assert!(throttled.throttled > 0.36, "{throttled:?}");
+            assert!(throttled.throttled > Some(0.36), "{throttled:?}");
             for (found, word) in [(stopped, Word::Stopped), (throttled, Word::Throttled)] {
                 assert_eq!(found.causes()[0].word, word);
             }

@@ -50,6 +50,10 @@ pub struct State {
     /// Whether the machine kept its speed as well, so that its times can be compared with those of
     /// another run.
     pub is_comparable: bool,
+    /// Whether a CPU quota that cannot be seen may have stopped its tasks. `throttled` of the lost time
+    /// is then `null`.
+    #[serde(skip)]
+    pub hides_throttling: bool,
     /// The names of the other programs, as far as they are known: only while a run's screen is on a
     /// terminal, since no file names them.
     #[serde(skip)]
@@ -96,6 +100,7 @@ impl State {
 
     fn new(lost: Option<LostTime>, speed_change: Option<f64>, rounds: u32) -> Self {
         let causes = lost.map_or_else(Vec::new, |lost| lost.causes());
+        let hides_throttling = lost.is_some_and(|lost| lost.throttled.is_none());
         let share = lost_share(&causes);
         let others = causes.iter().find(|cause| cause.word == Word::Busy);
         let is_unsteady = speed_change.is_some_and(|share| share >= UNSTEADY);
@@ -112,7 +117,16 @@ impl State {
         };
         let is_fit = share <= UNFIT && rounds >= FEWEST_ROUNDS;
         let is_comparable = is_fit && !is_unsteady;
-        Self { word, causes, speed_change, pace: None, is_fit, is_comparable, programs: Vec::new() }
+        Self {
+            word,
+            causes,
+            speed_change,
+            pace: None,
+            is_fit,
+            is_comparable,
+            hides_throttling,
+            programs: Vec::new(),
+        }
     }
 
     /// The state for a run whose reference work took this long, next to its times in earlier
@@ -212,7 +226,7 @@ mod tests {
         check(busy(0.08), 0.1, Word::Busy, false, false);
         check(LostTime { stolen: Some(0.02), ..busy(0.04) }, 0.9, Word::Busy, false, false);
         check(LostTime { stopped: 0.3, ..busy(0.2) }, 0.1, Word::Stopped, false, false);
-        check(LostTime { throttled: 0.3, ..nothing }, 0.1, Word::Throttled, false, false);
+        check(LostTime { throttled: Some(0.3), ..nothing }, 0.1, Word::Throttled, false, false);
         check(LostTime { unexplained: 0.3, ..nothing }, 0.1, Word::Disturbed, false, false);
         // Nothing shows whether others took 3 %, or what they took at all.
         check(LostTime { resolution: Some(0.0315), ..nothing }, 0.1, Word::Unknown, true, true);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use harness::anonymous;
-use harness::control_groups::{self, ControlGroup};
+use harness::control_groups::{self, Groups};
 use harness::cpu_kinds;
 use harness::cpus;
 use harness::emulation;
@@ -80,9 +80,9 @@ impl Environment {
         machine.set("kernel.transparent_hugepages", pages.and_then(|text| chosen(&text)));
         machine.set("kernel.preemption", preemption(files));
         machine.set("kernel.timer_hz", timer_hz(files));
-        let groups = control_groups::of_process(files, "cpu");
-        if !groups.is_empty() {
-            machine.set("kernel.cpu_group_depth", Some(cpu_group_depth(files, &groups)));
+        let groups = Groups::of_process(files, "cpu");
+        if !groups.visible.is_empty() {
+            machine.set("kernel.cpu_group_depth", cpu_group_depth(files, &groups));
             machine.set("limits.cgroup.cpu_quota_millicpus", cpu_quota(files, &groups));
         }
         let memory = files.text("proc/meminfo");
@@ -234,18 +234,27 @@ fn boot_parameters(command_line: &str) -> BTreeMap<String, String> {
     known.map(|(name, text)| (name, value(text))).collect()
 }
 
-/// How deep below the root a process in these groups for CPU time is.
-fn cpu_group_depth(files: &SystemFiles, groups: &[ControlGroup]) -> usize {
-    let with = |file| groups.iter().filter(|group| group.text(files, file).is_some()).count();
-    // In version 1 the root has the file, too.
-    with("cpu.weight") + with("cpu.shares").saturating_sub(1)
+/// How deep below the root a process in these groups for CPU time is; `None` if all are hidden.
+fn cpu_group_depth(files: &SystemFiles, groups: &Groups) -> Option<String> {
+    let mut depth = 0;
+    for group in &groups.visible {
+        let has = |file| files.contains(&group.path(file));
+        // In version 1 the root has shares, too, and it alone has the other file.
+        let is_below_root = has("cpu.weight") || has("cpu.shares") && !has("cgroup.sane_behavior");
+        depth += usize::from(is_below_root);
+    }
+    match (depth, &groups.hidden) {
+        (depth, None) => Some(depth.to_string()),
+        (0, Some(_)) => None,
+        (depth, Some(_)) => Some(format!("at least {depth}")),
+    }
 }
 
 /// The smallest CPU quota of these groups, in thousandths of a CPU; the root has none. `None` if one
-/// is no quota.
-fn cpu_quota(files: &SystemFiles, groups: &[ControlGroup]) -> Option<String> {
+/// is no quota, or if only those that are hidden may have one.
+fn cpu_quota(files: &SystemFiles, groups: &Groups) -> Option<String> {
     let mut smallest = u64::MAX;
-    for group in groups {
+    for group in &groups.visible {
         let text = |file| group.text(files, file);
         let of_one =
             || Some(format!("{} {}", text("cpu.cfs_quota_us")?.trim(), text("cpu.cfs_period_us")?));
@@ -257,7 +266,12 @@ fn cpu_quota(files: &SystemFiles, groups: &[ControlGroup]) -> Option<String> {
             smallest = smallest.min(millicpus);
         }
     }
-    Some(if smallest < u64::MAX { smallest.to_string() } else { "unlimited".to_owned() })
+    match (smallest, &groups.hidden) {
+        (u64::MAX, None) => Some("unlimited".to_owned()),
+        (u64::MAX, Some(_)) => None,
+        (smallest, None) => Some(smallest.to_string()),
+        (smallest, Some(_)) => Some(format!("at most {smallest}")),
+    }
 }
 
 /// The hypervisor's usual name, or its signature if that is unknown, or `none`. Wake-ups of an idle
@@ -409,6 +423,74 @@ mod tests {
         for name in ["family", "model_number", "microcode"] {
             assert_eq!(found.get(&format!("processor.{name}")), None);
         }
+    }
+
+    /// The quota and the depth of a process in a group for CPU time.
+    #[test]
+    fn groups_around_a_container_may_have_a_smaller_quota_and_add_to_the_depth() {
+        let one = "1 2 0:3 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        let inside_one = "1 2 0:3 /docker/a /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        let two = "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let [first, other] = ["cgroup:[4026531835]", "cgroup:[4026532000]"];
+        let of_process = |namespace, groups, mounts| {
+            [
+                ("proc/self/ns/cgroup", namespace),
+                ("proc/self/cgroup", groups),
+                ("proc/self/mountinfo", mounts),
+            ]
+        };
+        let found = |process: [(&str, &str); 3], files: &[(&str, &str)]| {
+            let found = shown(&[&process[..], files].concat());
+            let fact = |name| found.get(name).map(str::to_owned);
+            [fact("limits.cgroup.cpu_quota_millicpus"), fact("kernel.cpu_group_depth")]
+        };
+        let facts = |quota: Option<&str>, depth: Option<&str>| {
+            [quota, depth].map(|fact| fact.map(str::to_owned))
+        };
+
+        let root_of_one = [
+            ("sys/fs/cgroup/cpu/cgroup.procs", ""),
+            ("sys/fs/cgroup/cpu/cgroup.sane_behavior", "0\n"),
+            ("sys/fs/cgroup/cpu/cpu.shares", "1024\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        let group_of_one = [
+            ("sys/fs/cgroup/cpu/a/cgroup.procs", ""),
+            ("sys/fs/cgroup/cpu/a/cpu.shares", "1024\n"),
+            ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "40000\n"),
+            ("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n"),
+        ];
+        let whole = [&root_of_one[..], &group_of_one].concat();
+        assert_eq!(
+            found(of_process(first, "1:cpu:/\n", one), &whole),
+            facts(Some("unlimited"), Some("0"))
+        );
+        assert_eq!(
+            found(of_process(first, "1:cpu:/a\n", one), &whole),
+            facts(Some("400"), Some("1"))
+        );
+        // A container's group is the topmost that is visible, and below the root.
+        let container = [root_of_one[0], root_of_one[2], root_of_one[3], root_of_one[4]];
+        for process in [
+            of_process(first, "1:cpu:/docker/a\n", inside_one),
+            of_process(other, "1:cpu:/\n", one),
+        ] {
+            assert_eq!(found(process, &container), facts(None, Some("at least 1")));
+        }
+        // The root's namespace may be another.
+        assert_eq!(found(of_process(other, "1:cpu:/\n", one), &whole), facts(None, None));
+        let limited = |quota| {
+            [
+                ("sys/fs/cgroup/cgroup.procs", ""),
+                ("sys/fs/cgroup/cpu.weight", "100\n"),
+                ("sys/fs/cgroup/cpu.max", quota),
+            ]
+        };
+        let container = of_process(other, "0::/\n", two);
+        assert_eq!(found(container, &limited("max 100000\n")), facts(None, Some("at least 1")));
+        let quota = facts(Some("at most 400"), Some("at least 1"));
+        assert_eq!(found(container, &limited("40000 100000\n")), quota);
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl RunVerdict {
 /// A cause of lost time that is smaller than this is not named next to a larger one.
 const NAMED: f64 = 0.01;
 
+/// What may have taken time from a run that hides throttling.
+const HIDDEN_QUOTA: &str = "a CPU quota that cannot be seen from here";
+
 /// Whether the figures of a run can be quoted, why, and what to type if not.
 pub fn verdict(run: &RunSummary) -> RunVerdict {
     let state = &run.state;
@@ -158,8 +161,14 @@ pub fn what_disturbed(state: &State) -> String {
         cause.share >= NAMED || *index == 0 && !state.is_unsteady()
     };
     let named = seen.filter(is_named);
-    let mut causes: Vec<String> =
-        named.map(|(_, cause)| cause_of(cause, &state.programs)).collect();
+    let with_suspect = |cause: &Cause| {
+        let text = cause_of(cause, &state.programs);
+        if cause.word == Word::Disturbed && state.hides_throttling {
+            return format!("{text} ({HIDDEN_QUOTA} may have taken it)");
+        }
+        text
+    };
+    let mut causes: Vec<String> = named.map(|(_, cause)| with_suspect(cause)).collect();
     if state.is_unsteady() {
         causes.push(changed_speed(state));
     }
@@ -291,6 +300,25 @@ mod tests {
         }
         // A file contains none.
         assert!(!serde_json::to_string(&run).expect("JSON").contains("cargo"));
+    }
+
+    /// In a container, for instance, whose parents may have a quota.
+    #[test]
+    fn a_quota_that_cannot_be_seen_may_have_taken_unexplained_time() {
+        for (word, cause, is_doubt) in [
+            (Word::Quiet, Word::Busy, false),
+            (Word::Disturbed, Word::Disturbed, true),
+            (Word::Busy, Word::Busy, false),
+        ] {
+            let mut run = run(word, word != Word::Disturbed, &["brigade", "run"]);
+            run.state.causes = vec![Cause { word: cause, share: 0.3, is_bound: false }];
+            assert!(!verdict(&run).text.contains(HIDDEN_QUOTA), "{word:?}");
+            run.state.hides_throttling = true;
+            for RunVerdict { text, .. } in [verdict(&run), of_state(&run.state)] {
+                assert_eq!(text.matches(HIDDEN_QUOTA).count(), usize::from(is_doubt), "{text}");
+            }
+            assert_eq!(verdict(&run).is_good, word == Word::Quiet);
+        }
     }
 
     /// Even if it is too short to be judged: more rounds next to those programs would not help.

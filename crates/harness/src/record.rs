@@ -311,9 +311,10 @@ pub struct Interference {
     /// `uncounted_ns_per_operation`.
     pub others_cpu_ns: Option<i64>,
     /// Time in which a CPU quota stopped the program, in nanoseconds, summed over its CPUs: that of
-    /// its control group, or of the parent that throttled most; `null` without one.
+    /// its control group, or of the parent that throttled most, 0 without one. `null` if no visible
+    /// group was throttled and others are hidden, such as those around a container.
     pub throttled_ns: Option<u64>,
-    /// Periods in which that quota was used up, and all periods.
+    /// Periods in which that quota was used up, and all periods; `null` with `throttled_ns`.
     pub throttled_periods: Option<[u64; 2]>,
 }
 
@@ -388,7 +389,6 @@ impl Record {
         self.measurements.first()
     }
 
-    /// The measurement with this name.
     /// Whether it swept the number of tasks to see their memory. Reading memory between two laps takes
     /// CPU time and switches, and garbage is collected for it, so those of the span are not those of
     /// its operations.
@@ -396,6 +396,7 @@ impl Record {
         self.serving.is_none() && self.ledger.is_some()
     }
 
+    /// The measurement with this name.
     pub fn measurement(&self, name: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.name == name)
     }

@@ -6,10 +6,11 @@ use std::fs;
 
 use nix::unistd::SysconfVar;
 
+use crate::machine::control_groups::Groups;
 use crate::machine::inherited::Scheduling;
 use crate::machine::process_stat::ProcessStat;
 use crate::machine::system_files::{SystemFiles, system_constant};
-use crate::machine::{control_groups, cpus, emulation};
+use crate::machine::{cpus, emulation};
 use crate::measure::clock;
 use crate::measure::counters::{Counters, run_ns};
 use crate::record::{CpuUse, IdleState, Interference, Waiting};
@@ -25,8 +26,7 @@ pub(crate) struct SystemLoad {
     /// CPU time of reaped children, and of companions.
     children_ns: u64,
     cpu_time: Option<CpuTime>,
-    /// The quotas of this process's control groups, innermost first.
-    quotas: Vec<Quota>,
+    quotas: Quotas,
 }
 
 impl SystemLoad {
@@ -39,7 +39,7 @@ impl SystemLoad {
         Self {
             children_ns: children.cpu_ns() + of_companions,
             cpu_time: CpuTime::parse(cpus, &stat),
-            quotas: quotas(&SystemFiles::live()),
+            quotas: Quotas::of_process(&SystemFiles::live()),
         }
     }
 
@@ -55,10 +55,7 @@ impl SystemLoad {
         let busy_ns = || self.cpu_time?.busy_since(before.cpu_time?, wall_ns);
         let others_ns = |busy_ns: u64| busy_ns.cast_signed() - own_ns.cast_signed();
         let steal_ns = |load: &Self| load.cpu_time.map(|time| time.steal_ns);
-        let quotas =
-            self.quotas.iter().zip(&before.quotas).map(|(now, before)| now.throttled_since(before));
-        // The group that was throttled longest counts.
-        let throttled = quotas.max();
+        let throttled = self.quotas.throttled_since(&before.quotas);
         Interference {
             steal_ns: difference(steal_ns(before), steal_ns(self)),
             wall_ns: Some(wall_ns),
@@ -75,7 +72,7 @@ const LONGEST_STILL_NS: u64 = 30_000_000;
 
 /// A control group's counts of its CPU quota since it was created. They are ordered by the time in
 /// which it was throttled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Quota {
     /// Time in which the group was throttled, in nanoseconds.
     throttled_ns: u64,
@@ -110,10 +107,39 @@ impl Quota {
     }
 }
 
-/// The quotas of this process's control groups, innermost first.
-fn quotas(files: &SystemFiles) -> Vec<Quota> {
-    let groups = control_groups::of_process(files, "cpu");
-    groups.iter().filter_map(|group| Quota::parse(&group.text(files, "cpu.stat")?)).collect()
+/// The quotas of this process's control groups.
+#[derive(Clone, Debug)]
+struct Quotas {
+    /// Those that can be read, innermost first.
+    visible: Vec<Quota>,
+    /// Whether there may be others, such as those around a container.
+    may_hide_others: bool,
+}
+
+impl Quotas {
+    fn of_process(files: &SystemFiles) -> Self {
+        let groups = Groups::of_process(files, "cpu");
+        let mut may_hide_others = groups.hidden.is_some();
+        let mut visible = Vec::new();
+        for group in &groups.visible {
+            let file = group.path("cpu.stat");
+            match files.text(&file) {
+                Some(text) => visible.extend(Quota::parse(&text)),
+                None => may_hide_others |= files.contains(&file),
+            }
+        }
+        Self { visible, may_hide_others }
+    }
+
+    /// What was throttled from `before` until now, of the group that was throttled longest. `None` if
+    /// only groups that are hidden can have been throttled.
+    fn throttled_since(&self, before: &Self) -> Option<Quota> {
+        let pairs = self.visible.iter().zip(&before.visible);
+        let longest = pairs.map(|(now, before)| now.throttled_since(before)).max();
+        let longest = longest.unwrap_or_default();
+        let is_known = longest.throttled_periods > 0 || !self.may_hide_others;
+        is_known.then_some(longest)
+    }
 }
 
 /// The kernel's two accounts of CPUs since boot, summed over them.
@@ -388,6 +414,39 @@ mod tests {
         assert_eq!(Quota::parse("usage_usec 7\nuser_usec 5\nsystem_usec 2\n"), None, "no quota");
     }
 
+    /// Around a container's group there may be others.
+    #[test]
+    fn throttling_is_unknown_if_only_hidden_groups_can_have_been_throttled() {
+        let quotas = |namespace: &str, [periods, throttled]: [u64; 2]| {
+            let stat = format!(
+                "nr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec {throttled}\n"
+            );
+            Quotas::of_process(&SystemFiles::simulated(&[
+                ("proc/self/ns/cgroup", namespace),
+                ("proc/self/cgroup", "0::/\n"),
+                ("proc/self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+                ("sys/fs/cgroup/cgroup.procs", ""),
+                ("sys/fs/cgroup/cpu.stat", &stat),
+            ]))
+        };
+        for (namespace, throttled, expected) in [
+            ("cgroup:[4026531835]", 5, Some(0)),
+            ("cgroup:[4026531835]", 8, Some(3)),
+            ("cgroup:[4026532000]", 5, None),
+            ("cgroup:[4026532000]", 8, Some(3)),
+        ] {
+            let before = quotas(namespace, [10, 5]);
+            let found = quotas(namespace, [20, throttled]).throttled_since(&before);
+            assert_eq!(found.map(|quota| quota.throttled_periods), expected, "{namespace}");
+        }
+        // Nothing is hidden from a process in no group.
+        let root = [("proc/self/ns/cgroup", "cgroup:[4026531835]"), ("proc/self/cgroup", "0::/\n")];
+        let root = Quotas::of_process(&SystemFiles::simulated(
+            &[&root[..], &[("proc/self/mountinfo", "")]].concat(),
+        ));
+        assert_eq!(root.throttled_since(&root), Some(Quota::default()));
+    }
+
     #[test]
     fn others_exclude_this_process_and_the_group_that_throttled_most_counts() {
         let quota = |periods, throttled_periods, throttled_ns| Quota {
@@ -399,7 +458,7 @@ mod tests {
             |children_ns, [idle_ns, busy_ns, steal_ns]: [u64; 3], quotas: [Quota; 2]| SystemLoad {
                 children_ns,
                 cpu_time: Some(CpuTime { cpus: 1, idle_ns, busy_ns, steal_ns }),
-                quotas: quotas.to_vec(),
+                quotas: Quotas { visible: quotas.to_vec(), may_hide_others: false },
             };
         let before = at(5, [1000, 2000, 100], [quota(9, 5, 900), quota(7, 0, 0)]);
         let after = at(25, [1200, 2790, 160], [quota(12, 5, 900), quota(11, 3, 70)]);
