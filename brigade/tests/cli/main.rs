@@ -5,6 +5,7 @@ mod bench;
 mod claims;
 mod compare;
 mod faults;
+mod guest_builds;
 mod guests;
 mod inherited;
 mod machine;
