@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // executed returns the exit code for a command line, the printed lines, and the
@@ -359,6 +360,22 @@ func children(t *testing.T) string {
 	return strings.TrimSpace(string(all))
 }
 
+func TestALongTimeLimitAllowsAllWakeUps(t *testing.T) {
+	// 1e6 s at 10,000 a second exceeds 64 bits in nanoseconds.
+	for _, seconds := range []string{"1e5", "1e6", "2e6", "999999999", "1e9"} {
+		code, _, laps := executed(t, "wake --warmups 3 --iters 10 --max-time "+seconds)
+		if code != exitDone || laps.Warmups != 3 || len(laps.Measurements[0].LapsNs) != 10 {
+			t.Errorf("%s s: exited with %d: %+v", seconds, code, laps)
+		}
+	}
+	// Two hours at one a second.
+	few := &run{warmups: 1_000_000, iters: 1_000_000, limit: 2 * time.Hour, warmupLimit: 2 * time.Hour}
+	few.wake.rate = 1
+	if warmups, iters, endedBy := few.plan(); warmups != 7200 || iters != 7200 || endedBy != "max-time" {
+		t.Errorf("%d and %d, ended by %s", warmups, iters, endedBy)
+	}
+}
+
 func TestHogsEndWithTheRun(t *testing.T) {
 	end, err := startHogs(2)
 	if err != nil || len(strings.Fields(children(t))) != 2 {
@@ -377,7 +394,7 @@ func TestHogsEndWithTheRun(t *testing.T) {
 
 func TestWhatCannotBeFollowedIsUsage(t *testing.T) {
 	for _, line := range []string{
-		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1",
+		"tea", "--moon", "--tasks", "--tasks 0", "--iters 0", "--iters 1000001", "--warmups -1", "--warmups 1000001",
 		"--max-time -1", "--workers 0", "more", "creation --work 5", "--working-set -1", "--stride 7",
 		"memory --tasks 5 --iters 6", "memory --waiting pipe",
 		"--rings 0", "--rings 1025", "--rings 9 --iters 100001", "creation --rings 2",

@@ -225,9 +225,9 @@ func (r *run) parse(arguments []string) (program, error) {
 		err = fmt.Errorf("--tasks %d: not a number from 1", r.tasks)
 	case r.iters < 1 || r.iters > mostLaps:
 		err = fmt.Errorf("--iters %d: not between 1 and %d", r.iters, mostLaps)
-	case r.warmups < 0:
-		err = fmt.Errorf("--warmups %d: not a number from 0", r.warmups)
-	case !(*seconds >= 0 && *seconds < 1e9):
+	case r.warmups < 0 || r.warmups > mostLaps:
+		err = fmt.Errorf("--warmups %d: not between 0 and %d", r.warmups, mostLaps)
+	case !(*seconds >= 0 && *seconds <= 1e9):
 		err = fmt.Errorf("--max-time %v: not a number of seconds", *seconds)
 	case *workers < 1:
 		err = fmt.Errorf("--workers %d: not a number from 1", *workers)

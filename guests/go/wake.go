@@ -78,8 +78,10 @@ func (w *wakeFlags) check(tasks int) error {
 
 // plan is the number of warm-up and of measured wake-ups, and what ends them.
 func (r *run) plan() (warmups, iters int, endedBy string) {
+	// Whole seconds apart: the product of nanoseconds and rate may exceed 64 bits.
 	within := func(limit time.Duration) int {
-		return int((int64(limit)*int64(r.wake.rate) + 999_999_999) / 1_000_000_000)
+		seconds, rest := int(limit/time.Second), int(limit%time.Second)
+		return seconds*r.wake.rate + (rest*r.wake.rate+999_999_999)/1_000_000_000
 	}
 	warmups, iters, endedBy = r.warmups, r.iters, "iterations"
 	if r.warmupTime > 0 {
@@ -88,7 +90,7 @@ func (r *run) plan() (warmups, iters int, endedBy string) {
 	if r.warmupLimit > 0 {
 		warmups = min(warmups, within(r.warmupLimit))
 	}
-	if r.limit > 0 && within(min(r.limit, time.Hour)) < iters {
+	if r.limit > 0 && within(r.limit) < iters {
 		iters, endedBy = within(r.limit), "max-time"
 	}
 	return warmups, iters, endedBy
