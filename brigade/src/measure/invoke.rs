@@ -102,10 +102,13 @@ pub fn flags_without(flags: &[String], others: &[String]) -> Vec<String> {
     left
 }
 
-/// The number after the last of these flags.
+/// The number of the last of these flags, in the next word or after `=`.
 pub fn number(words: &[String], flag: &str) -> Option<u64> {
-    let at = words.iter().rposition(|word| word == flag)?;
-    words.get(at + 1)?.parse().ok()
+    let value = words.iter().enumerate().rev().find_map(|(at, word)| {
+        let rest = word.strip_prefix(flag)?;
+        if rest.is_empty() { words.get(at + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+    });
+    value?.parse().ok()
 }
 
 /// Runs an invocation. Failures are part of the result.
@@ -189,12 +192,30 @@ fn run(job: &Job, words: &[String], signals: &mut Signals) -> anyhow::Result<Inv
 /// Checks the limits for a guest's tasks, if it is known what they need, which depends on their
 /// runtime; `--tasks` gives their number, per each of `--rings`.
 fn check_limits(job: &Job, words: &[String]) -> Result<(), Refusal> {
-    if job.task_kind() != Some(TaskKind::Goroutine) {
-        return Ok(());
-    }
+    let Some(kind) = job.task_kind() else { return Ok(()) };
     let Some(tasks) = number(words, "--tasks") else { return Ok(()) };
     let tasks = tasks.saturating_mul(number(words, "--rings").unwrap_or(1));
-    admit(&Need::new(Kind::Goroutine, tasks), &in_force(&SystemFiles::live()))
+    let Some(need) = need_of_guest(&job.case.program, kind, tasks) else { return Ok(()) };
+    admit(&need, &in_force(&SystemFiles::live()))
+}
+
+/// The needs of a guest's tasks with their channels. Those in memory are the growth of the resident
+/// memory from 1,000 to 100,000 tasks of the most expensive subcommand, rounded up. `None` if they
+/// are not known.
+fn need_of_guest(program: &str, kind: TaskKind, tasks: u64) -> Option<Need> {
+    let in_memory = |bytes| Some(Need::in_memory(tasks, bytes));
+    match (program, kind) {
+        (_, TaskKind::Goroutine) => Some(Need::new(Kind::Goroutine, tasks)),
+        // With a stack of the default size.
+        ("python-tasks", TaskKind::Thread) => Some(Need::new(Kind::Thread, tasks)),
+        ("python-tasks", _) => in_memory(2 << 10),
+        ("python-brigade", _) => in_memory(6 << 10),
+        ("java-brigade", _) => in_memory(4 << 10),
+        ("erlang-brigade", _) => in_memory(3 << 10),
+        ("node-brigade", _) => in_memory(3 << 10),
+        ("asio-brigade", _) => in_memory(1 << 10),
+        _ => None,
+    }
 }
 
 /// Makes a guest start on the CPUs of its placement, and returns them.

@@ -279,6 +279,25 @@ fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
     assert_eq!(output.expect("run the guest").status.code(), Some(3));
 }
 
+/// So many bytes are on no machine. The guest would exit with 0 and print nothing.
+#[test]
+fn tasks_of_a_guest_that_exceed_the_memory_are_refused_before_it_starts() {
+    let starts = ["env".to_owned(), "/bin/true".to_owned()];
+    let many = ["--tasks", "100000000000000"];
+    let mut runs: Vec<(&str, Vec<&str>)> = guests().map(|name| (name, many.to_vec())).collect();
+    runs.push((GO, vec!["--tasks=100000000000000"]));
+    runs.push((PYTHON_TASKS, [&["threads"][..], &many].concat()));
+    runs.push((JAVA, [&["wake-all"][..], &many].concat()));
+    for (name, flags) in runs {
+        let invocation = invocation_of(&Bench::new(&[], ""), name, &starts, &flags);
+        let error = &invocation["error"];
+        assert_eq!(invocation["outcome"], "refused", "{name} {flags:?}: {error}");
+        assert!(invocation["exit_code"].is_null(), "{name} {flags:?}: it was started");
+    }
+    let few = invocation_of(&Bench::new(&[], ""), ASIO, &starts, &["--tasks", "5"]);
+    assert_eq!(few["exit_code"], 0, "{few}");
+}
+
 /// A guest after its first mark, which waits for an answer.
 fn measuring(name: &str, subcommand: &str, more: &[&str]) -> Option<Child> {
     let words = guest(name)?;

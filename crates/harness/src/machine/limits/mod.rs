@@ -62,7 +62,12 @@ impl Need {
 
     /// The need of one block of memory.
     pub fn block(bytes: u64) -> Self {
-        Self { tasks: 1, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
+        Self::in_memory(1, bytes)
+    }
+
+    /// The needs of tasks that have so many bytes of memory each, and nothing else.
+    pub fn in_memory(tasks: u64, bytes: u64) -> Self {
+        Self { tasks, per_task: Amounts::heap(bytes), fixed: Amounts::default(), threads: 0 }
     }
 
     /// Adds what the program has besides its tasks, which are of this kind.
