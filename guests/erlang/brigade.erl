@@ -129,10 +129,13 @@ held(Tasks) ->
 
 %% Kernel files report a size of 0.
 read(Path) ->
-    {ok, File} = file:open(Path, [read, raw]),
-    Text = file:read(File, 1 bsl 16),
-    file:close(File),
-    Text.
+    case file:open(Path, [read, raw]) of
+        {ok, File} ->
+            Text = file:read(File, 1 bsl 16),
+            file:close(File),
+            Text;
+        Unreadable -> Unreadable
+    end.
 
 print(Program, Flags = #{"tasks" := Tasks, "iters" := Iters}, Name, Operation, Operations, {Warmups, Laps}) ->
     Parameters = [io_lib:format(",\"~s\":~w", [string:replace(Key, "-", "_"), Value]) ||

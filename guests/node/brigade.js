@@ -96,13 +96,18 @@ function memory(ledger) {
 function held(tasks) {
   const of = {};
   for (const file of ["self/status", "self/smaps_rollup", "meminfo"]) {
-    const text = fs.readFileSync(`/proc/${file}`, "utf8");
+    let text = "";
+    try {
+      text = fs.readFileSync(`/proc/${file}`, "utf8");
+    } catch {
+      // Unreadable figures are null.
+    }
     for (const [, name, kib] of text.matchAll(/^(\w+):\s+(\d+) kB$/gm)) of[name] = kib * 1024;
   }
   return {
-    tasks, runtime_bytes: process.memoryUsage().heapUsed, resident_bytes: of.Rss,
-    proportional_bytes: of.Pss, virtual_bytes: of.VmSize, page_table_bytes: of.VmPTE,
-    kernel_stack_bytes: of.KernelStack, unreclaimable_slab_bytes: of.SUnreclaim,
+    tasks, runtime_bytes: process.memoryUsage().heapUsed, resident_bytes: of.Rss ?? null,
+    proportional_bytes: of.Pss ?? null, virtual_bytes: of.VmSize ?? null, page_table_bytes: of.VmPTE ?? null,
+    kernel_stack_bytes: of.KernelStack ?? null, unreclaimable_slab_bytes: of.SUnreclaim ?? null,
   };
 }
 

@@ -86,7 +86,12 @@ def memory():
 
 def held(tasks):  # memory of process and machine, in bytes
     gc.collect()
-    text = "".join(open(f"/proc/{file}").read() for file in ("self/status", "self/smaps_rollup", "meminfo"))
+    text = ""
+    for file in ("self/status", "self/smaps_rollup", "meminfo"):
+        try:
+            text += open(f"/proc/{file}").read()
+        except OSError:
+            pass  # unreadable figures are null
     found = {name: int(kib) * 1024 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
     names = {"resident": "Rss", "proportional": "Pss", "virtual": "VmSize", "page_table": "VmPTE",
              "kernel_stack": "KernelStack", "unreclaimable_slab": "SUnreclaim"}

@@ -298,6 +298,30 @@ fn tasks_of_a_guest_that_exceed_the_memory_are_refused_before_it_starts() {
     assert_eq!(few["exit_code"], 0, "{few}");
 }
 
+/// As in a container: the figures of the machine are unknown.
+#[test]
+fn a_guest_measures_memory_where_the_machines_files_cannot_be_read() {
+    let mount = "mount -t proc -o subset=pid proc /proc && exec \"$@\"";
+    let inside =
+        ["--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c", mount, "sh"];
+    if !can("unshare", &[&inside[..], &["true"]].concat(), ".") {
+        return;
+    }
+    for name in guests().filter(|name| subcommands(name).contains("memory")) {
+        let Some(words) = guest(name) else { continue };
+        let unshare = ["unshare"].iter().chain(&inside).map(|word| (*word).to_owned()).collect();
+        let command = process(&[unshare, words].concat(), &short("memory")).output();
+        let output = command.expect("run the guest");
+        assert!(output.status.success(), "{name}: {output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let laps: Value = serde_json::from_str(text.lines().last().expect("laps")).expect("JSON");
+        let point = &laps["ledger"][0];
+        assert!(point["resident_bytes"].as_u64() > Some(0), "{name}: {point}");
+        let of_machine = ["kernel_stack_bytes", "unreclaimable_slab_bytes"];
+        assert!(of_machine.iter().all(|figure| point[figure] == Value::Null), "{name}: {point}");
+    }
+}
+
 /// A guest after its first mark, which waits for an answer.
 fn measuring(name: &str, subcommand: &str, more: &[&str]) -> Option<Child> {
     let words = guest(name)?;
