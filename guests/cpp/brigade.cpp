@@ -10,9 +10,11 @@
 #include <boost/asio.hpp>
 #include <boost/version.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -29,8 +31,14 @@ using asio::awaitable, asio::use_awaitable;
 
 static std::map<std::string, std::string> flags{
     {"tasks", "500"}, {"iters", "1000"}, {"warmups", "-1"}, {"max-time", "1e9"}, {"channel", "memory"}};
+// The most laps that the runner accepts.
+static constexpr std::int64_t most_laps = 1'000'000;
 static volatile std::sig_atomic_t stopped = 0;
 static std::vector<std::string> ledger;
+// Values of flags.
+static std::size_t iters;
+static std::int64_t warmups;
+static double max_time;
 static asio::io_context context{1};
 
 [[noreturn]] static void usage(const std::string &what) {
@@ -39,12 +47,30 @@ static asio::io_context context{1};
     std::exit(2);
 }
 
-static double number(const std::string &flag) {
-    try {
-        return std::stod(flags[flag]);
-    } catch (const std::exception &) {
-        usage("--" + flag + " " + flags[flag]);
-    }
+[[noreturn]] static void refuse(const std::string &flag, const std::string &why) {
+    std::cerr << "asio-brigade: --" << flag << ' ' << flags[flag] << ": " << why << '\n';
+    std::exit(2);
+}
+
+// The value of a flag, from least to most.
+static std::int64_t whole(const std::string &flag, std::int64_t least, std::int64_t most) {
+    const std::string &text = flags[flag];
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+        refuse(flag, "not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return value;
+}
+
+static double seconds(const std::string &flag) {
+    const std::string &text = flags[flag];
+    char *end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    // Without the words nan and inf.
+    const bool is_number = !text.empty() && text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+    if (!is_number || *end != '\0' || !(value >= 0 && value <= 1e9))
+        refuse(flag, "not a number of seconds from 0 to 1e9");
+    return value;
 }
 
 static std::int64_t now() {
@@ -115,7 +141,7 @@ static awaitable<std::vector<std::int64_t>> laps(std::size_t count, double secon
     const auto begun = now();
     const auto passed = [begun] { return static_cast<double>(now() - begun) / 1e9; };
     while (!stopped && (taken.size() < count || passed() < seconds)) {
-        if (!taken.empty() && passed() > number("max-time")) break;
+        if (!taken.empty() && passed() > max_time) break;
         taken.push_back(co_await lap());
     }
     co_return taken;
@@ -130,12 +156,12 @@ static void mark(const char *word) {
 
 // The warm-up, and between the two marks the measured laps.
 static awaitable<void> measure(Measured &measured, Lap lap) {
-    const double asked = number("warmups");
-    const auto warmups =
-        co_await laps(asked < 0 ? 3 : static_cast<std::size_t>(asked), asked < 0 ? 0.02 : 0, lap);
-    measured.warmups = warmups.size();
+    const bool is_default = warmups < 0;
+    const auto warm =
+        co_await laps(is_default ? 3 : static_cast<std::size_t>(warmups), is_default ? 0.02 : 0, lap);
+    measured.warmups = warm.size();
     mark("measuring");
-    measured.laps = co_await laps(static_cast<std::size_t>(number("iters")), 0, lap);
+    measured.laps = co_await laps(iters, 0, lap);
     mark("measured");
 }
 
@@ -200,7 +226,7 @@ static std::string held(std::size_t tasks) {
 
 // A lap starts another share of the coroutines, which wait; then memory is read.
 static awaitable<void> memory(std::size_t tasks, Measured &measured) {
-    const auto step = (tasks - tasks / 2) / static_cast<std::size_t>(number("iters"));
+    const auto step = (tasks - tasks / 2) / iters;
     measured = {"create", "coroutine creation", step, {}};
     std::vector<std::unique_ptr<Memory>> gates;
     const auto start = [&](std::size_t count) -> awaitable<void> {
@@ -212,8 +238,9 @@ static awaitable<void> memory(std::size_t tasks, Measured &measured) {
         }
         co_await asio::post(context, use_awaitable); // after all of them
     };
-    co_await start(tasks - step * static_cast<std::size_t>(number("iters")));
+    co_await start(tasks - step * iters);
     flags["warmups"] = "0";
+    warmups = 0;
     co_await measure(measured, [&]() -> awaitable<std::int64_t> {
         const auto begun = now();
         co_await start(step);
@@ -234,7 +261,7 @@ static void print(const std::string &program, std::size_t tasks, const Measured 
     std::cout << "{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"asio-brigade\",\"kind\":\"coroutine\",\"tasks\":" << tasks
               << ",\"warmups\":" << of.warmups << ",\"runtime\":\"Boost " << BOOST_LIB_VERSION << ", g++ " << __VERSION__
               << "\",\"ended_by\":\""
-              << (stopped ? "signal" : of.laps.size() == number("iters") ? "iterations" : "max-time")
+              << (stopped ? "signal" : of.laps.size() == iters ? "iterations" : "max-time")
               << "\",\"expected_switches_per_operation\":" << (program == "brigade" ? "0" : "null")
               << ",\"parameters\":{\"subcommand\":\"" << program << '"';
     flags["max_time"] = flags.extract("max-time").mapped(); // its name in records
@@ -249,12 +276,17 @@ int main(int count, char **words) {
     const bool named = count > 1 && std::string(words[1]).rfind("--", 0) != 0;
     const std::string program = named ? words[1] : "brigade";
     for (int i = named ? 2 : 1; i < count; i += 2) {
-        const std::string name = std::string(words[i]).substr(std::min<std::size_t>(2, std::string(words[i]).size()));
-        if (!flags.count(name) || i + 1 == count) usage(words[i]);
+        const std::string word = words[i];
+        const std::string name = word.rfind("--", 0) == 0 ? word.substr(2) : "";
+        if (!flags.count(name) || i + 1 == count) usage(word);
         flags[name] = words[i + 1];
     }
-    if (number("tasks") < 1 || number("iters") < 1) usage("--tasks or --iters: they are from 1");
-    const auto tasks = static_cast<std::size_t>(number("tasks"));
+    const auto tasks = static_cast<std::size_t>(whole("tasks", 1, 100'000'000));
+    iters = static_cast<std::size_t>(whole("iters", 1, most_laps));
+    warmups = whole("warmups", -1, most_laps);
+    max_time = seconds("max-time");
+    if (program == "memory" && tasks < 2 * iters)
+        refuse("tasks", std::to_string(iters) + " readings need " + std::to_string(2 * iters) + " or more");
     std::signal(SIGINT, [](int) { stopped = 1; });
     Measured measured;
     std::exception_ptr failure;

@@ -19,7 +19,7 @@ main(Words) ->
     Defaults = #{"tasks" => 500, "iters" => 1000, "warmups" => -1, "max-time" => 1.0e9, "workers" => 0},
     Flags = flags(Given, Defaults),
     lists:member(Program, ["brigade", "creation", "memory"]) orelse usage(Program),
-    [N > 0 orelse usage("--" ++ Key) || Key <- ["tasks", "iters"], N <- [maps:get(Key, Flags)]],
+    check_tasks(Program, Flags),
     case maps:get("workers", Flags) of
         0 -> all;
         Workers -> erlang:system_flag(schedulers_online, Workers)
@@ -28,16 +28,47 @@ main(Words) ->
 
 flags([], Flags) -> Flags;
 flags(["--" ++ Name, Value | Rest], Flags) when is_map_key(Name, Flags) ->
-    Number = try list_to_integer(Value) catch error:badarg ->
-        try list_to_float(Value) catch error:badarg -> usage("--" ++ Name) end
-    end,
+    {Least, Most} = bounds(Name),
+    Number = number(Name, Value),
+    (is_number(Number) andalso Number >= Least andalso Number =< Most) orelse
+        refuse(2, "--~s ~ts: not a number from ~b to ~b", [Name, Value, Least, Most]),
     flags(Rest, Flags#{Name => Number});
 flags([Word | _], _) -> usage(Word).
 
+%% The runner accepts a million laps at most.
+bounds("tasks") -> {1, 100000000};
+bounds("iters") -> {1, 1000000};
+bounds("warmups") -> {-1, 1000000};
+bounds("max-time") -> {0, 1000000000};
+bounds("workers") -> {0, erlang:system_info(schedulers)}.
+
+%% Only --max-time may have a fraction or an exponent.
+number(Name, Text) ->
+    try list_to_integer(Text) catch error:badarg ->
+        Form = "^([0-9]+)(\\.[0-9]+)?(e[-+]?[0-9]+)?$",
+        case re:run(Text, Form, [{capture, [1, 2, 3], list}]) of
+            {match, [Whole, "", Exponent]} when Name =:= "max-time" -> float_of(Whole ++ ".0" ++ Exponent);
+            {match, [Whole, Fraction, Exponent]} when Name =:= "max-time" -> float_of(Whole ++ Fraction ++ Exponent);
+            _ -> none
+        end
+    end.
+
+float_of(Text) ->
+    try list_to_float(Text) catch error:badarg -> none end.
+
+check_tasks("memory", #{"tasks" := Tasks, "iters" := Iters}) when Tasks < 2 * Iters ->
+    refuse(2, "--tasks ~b: ~b readings need ~b or more", [Tasks, Iters, 2 * Iters]);
+check_tasks(_, #{"tasks" := Tasks}) ->
+    Free = erlang:system_info(process_limit) - erlang:system_info(process_count),
+    Tasks =< Free orelse refuse(3, "--tasks ~b: this emulator has room for ~b processes: use fewer", [Tasks, Free]).
+
 usage(What) ->
-    io:format(standard_error, "erlang-brigade: cannot follow ~s; known: brigade, creation, memory, and with a "
-        "number each --tasks, --iters, --warmups, --max-time, --workers~n", [What]),
-    halt(2).
+    refuse(2, "cannot follow ~ts; known: brigade, creation, memory, and with a "
+        "number each --tasks, --iters, --warmups, --max-time, --workers", [What]).
+
+refuse(Code, Why, Values) ->
+    io:format(standard_error, "erlang-brigade: " ++ Why ++ "~n", Values),
+    halt(Code).
 
 run("brigade", Flags = #{"tasks" := Tasks}) ->
     Driver = self(),

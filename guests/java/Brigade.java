@@ -46,13 +46,15 @@ public final class Brigade {
         }
         for (int i = first; i < arguments.length; i += 2) {
             String name = arguments[i].replaceFirst("^--", "");
-            if (!flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
-            if (!isValue(name, arguments[i + 1])) usage(arguments[i]);
+            if (!arguments[i].startsWith("--") || !flags.containsKey(name) || i + 1 == arguments.length) usage(arguments[i]);
+            check(name, arguments[i + 1]);
             flags.put(name, arguments[i + 1]);
         }
         tasks = program.equals("channel") ? Channel.tasks() : number("tasks");
         iters = number("iters");
-        if (tasks < 1 || iters < 1) usage("--tasks and --iters are numbers from 1");
+        if (program.equals("memory") && tasks < 2 * iters) {
+            refuse("--tasks " + tasks + ": " + iters + " readings need " + 2 * iters + " or more");
+        }
         if (!flags.get("workers").equals("0")) {
             System.setProperty("jdk.virtualThreadScheduler.parallelism", flags.get("workers"));
             System.setProperty("jdk.virtualThreadScheduler.maxPoolSize", flags.get("workers"));
@@ -75,12 +77,35 @@ public final class Brigade {
         System.exit(stopped ? 130 : 0);
     }
 
-    private static boolean isValue(String flag, String value) {
-        return switch (flag) {
-            case "kind" -> value.equals("virtual") || value.equals("thread");
-            case "max-time" -> value.matches("[-\\d.e]+");
-            default -> value.matches("-?\\d{1,9}");
-        };
+    /** Refuses a value that its flag cannot have. The runner accepts a million laps at most. */
+    private static void check(String flag, String value) {
+        switch (flag) {
+            case "kind" -> {
+                if (!List.of("virtual", "thread").contains(value)) refuse("--kind is virtual or thread");
+            }
+            case "max-time" -> {
+                boolean isNumber = value.matches("\\d+(\\.\\d+)?(e[-+]?\\d+)?");
+                if (!isNumber || Double.parseDouble(value) > 1e9) {
+                    refuse("--max-time " + value + ": not a number of seconds from 0 to 1e9");
+                }
+            }
+            case "iters", "greedy-for", "rate" -> checkWhole(flag, value, 1, 1_000_000);
+            case "warmups" -> checkWhole(flag, value, -1, 1_000_000);
+            case "greedy" -> checkWhole(flag, value, 0, 1024);
+            // The most that the scheduler of virtual threads accepts.
+            case "workers" -> checkWhole(flag, value, 0, 32_767);
+            case "tasks" -> checkWhole(flag, value, 1, 100_000_000);
+            case "producers", "consumers" -> checkWhole(flag, value, 1, Channel.MOST_PEERS);
+            case "capacity" -> checkWhole(flag, value, 1, Channel.MOST_CAPACITY);
+            default -> checkWhole(flag, value, 0, 999_999_999);
+        }
+    }
+
+    private static void checkWhole(String flag, String value, int least, int most) {
+        boolean isNumber = value.matches("-?\\d{1,9}");
+        if (!isNumber || Integer.parseInt(value) < least || Integer.parseInt(value) > most) {
+            refuse("--" + flag + " " + value + ": not a whole number from " + least + " to " + most);
+        }
     }
 
     static int number(String flag) {
@@ -202,9 +227,14 @@ public final class Brigade {
     }
 
     static void usage(String what) {
-        System.err.println("java-brigade: cannot follow " + what
+        refuse("cannot follow " + what
                 + "; known: brigade, channel, creation, lock, memory, wake, wake-all, and with a value each --"
                 + String.join(", --", flags.keySet()));
+    }
+
+    /** Ends the program, because its flags cannot be followed. */
+    static void refuse(String why) {
+        System.err.println("java-brigade: " + why);
         System.exit(2);
     }
 }

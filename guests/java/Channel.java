@@ -22,7 +22,7 @@ final class Channel extends ClosedLoop {
     private static final int MESSAGES = 16_384;
     /** How many messages a consumer receives before it adds to the common count. */
     private static final int LOT = 256;
-    private static final int MOST_PEERS = 1024, MOST_CAPACITY = 1 << 16;
+    static final int MOST_PEERS = 1024, MOST_CAPACITY = 1 << 16;
     /** The bits of a message's first word that are the number of its producer. */
     private static final int PRODUCER_BITS = 16;
     /** The last producer sends it to each consumer. */
@@ -58,18 +58,9 @@ final class Channel extends ClosedLoop {
 
     /** Checks the flags and returns the number of threads. */
     static int tasks() {
-        check("producers", 1, MOST_PEERS);
-        check("consumers", 1, MOST_PEERS);
-        check("capacity", 1, MOST_CAPACITY);
-        check("work", 0, 999_999_999);
-        if (!List.of(8, 64, 1024).contains(Brigade.number("message"))) Brigade.usage("--message is 8, 64 or 1024");
-        if (!areVirtual() && Brigade.number("workers") != 0) Brigade.usage("--workers: platform threads have none");
+        if (!List.of(8, 64, 1024).contains(Brigade.number("message"))) Brigade.refuse("--message is 8, 64 or 1024");
+        if (!areVirtual() && Brigade.number("workers") != 0) Brigade.refuse("--workers: platform threads have none");
         return Brigade.number("producers") + Brigade.number("consumers");
-    }
-
-    private static void check(String flag, int least, int most) {
-        int value = Brigade.number(flag);
-        if (value < least || value > most) Brigade.usage("--" + flag + " is a number from " + least + " to " + most);
     }
 
     private static boolean areVirtual() {

@@ -16,7 +16,7 @@ final class Lock extends ClosedLoop {
     /** No lock at all, which the check must detect. */
     private static final boolean BROKEN = Boolean.getBoolean("brigade.broken");
 
-    private final long inside = units("inside"), outside = units("outside");
+    private final long inside = Brigade.number("inside"), outside = Brigade.number("outside");
     private final ReentrantLock lock = new ReentrantLock();
     /** Each thread's acquisitions, in the end. */
     private final long[] made = new long[Brigade.tasks];
@@ -24,18 +24,12 @@ final class Lock extends ClosedLoop {
     private long acquired;
 
     static void measure() {
-        long inside = units("inside");
+        long inside = Brigade.number("inside");
         Lock measured = measure(inside, Lock::new);
         if (measured.laps.isEmpty()) return;
         Brigade.report("iteration", "acquisition", BLOCK, false, measured.laps);
         Brigade.report("turn", "acquisition", 1, false, measured.turns(BLOCK, measured.made));
         Brigade.more = Work.report(inside);
-    }
-
-    private static long units(String flag) {
-        long units = Brigade.number(flag);
-        if (units < 0) Brigade.usage("--" + flag + " is a number from 0");
-        return units;
     }
 
     @Override

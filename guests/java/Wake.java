@@ -22,9 +22,6 @@ final class Wake {
     static void measure() {
         double limit = Double.parseDouble(Brigade.flags.get("max-time"));
         long rate = Long.parseLong(Brigade.flags.get("rate"));
-        if (rate < 1 || Brigade.number("greedy-for") < 1 || Brigade.number("greedy") < 0) {
-            Brigade.usage("--rate and --greedy-for are numbers from 1, --greedy from 0");
-        }
         int asked = Brigade.number("warmups"), within = (int) Math.clamp(Math.ceil(limit * rate), 1, 1e9);
         Brigade.warmups = round(asked < 0 ? (int) rate : asked, rate).measured.length;
         Brigade.mark("measuring");

@@ -13,19 +13,33 @@ const v8 = require("node:v8");
 const words = process.argv.slice(2);
 const program = words.length > 0 && !words[0].startsWith("--") ? words.shift() : "brigade";
 const flags = { tasks: 500, iters: 1000, warmups: -1, max_time: 1e9 };
+// The runner accepts a million laps at most.
+const bounds = { tasks: [1, 1e8], iters: [1, 1e6], warmups: [-1, 1e6], max_time: [0, 1e9] };
 while (words.length > 0) {
-  const [name, value] = [words.shift().replace(/^--/, "").replace("-", "_"), Number(words.shift())];
-  if (!(name in flags) || Number.isNaN(value)) usage(`--${name}`);
+  const flag = words.shift();
+  const name = flag.replace(/^--/, "").replace("-", "_");
+  if (!flag.startsWith("--") || !Object.keys(flags).includes(name) || words.length === 0) usage(flag);
+  const text = words.shift();
+  const form = name === "max_time" ? /^\d+(\.\d+)?(e[-+]?\d+)?$/ : /^-?\d+$/;
+  const [least, most] = bounds[name];
+  const value = Number(text);
+  if (!form.test(text) || value < least || value > most) refuse(`${flag} ${text}: not a number from ${least} to ${most}`);
   flags[name] = value;
 }
-if (flags.tasks < 1 || flags.iters < 1) usage("--tasks or --iters: they are from 1");
+if (program === "memory" && flags.tasks < 2 * flags.iters) {
+  refuse(`--tasks ${flags.tasks}: ${flags.iters} readings need ${2 * flags.iters} or more`);
+}
 let stopped = false;
 process.on("SIGINT", () => { stopped = true; });
 const now = () => Number(process.hrtime.bigint());
 
 function usage(what) {
-  console.error(`node-brigade: cannot follow ${what}; known: brigade, creation, memory, and with `
+  refuse(`cannot follow ${what}; known: brigade, creation, memory, and with `
     + "a number each --tasks, --iters, --warmups, --max-time");
+}
+
+function refuse(why) {
+  console.error(`node-brigade: ${why}`);
   process.exit(2);
 }
 
@@ -142,7 +156,7 @@ async function mark(word) {
 
 async function main() {
   const programs = { brigade, creation, memory };
-  if (!(program in programs)) usage(program);
+  if (!Object.keys(programs).includes(program)) usage(program);
   const ledger = [];
   const [name, operation, operations, lap] = programs[program](ledger);
   const warm = flags.warmups < 0;

@@ -1,9 +1,19 @@
 """A token goes from a driver through N asyncio tasks over queues and back."""
 import argparse, asyncio, json, platform, signal, sys, time
 
-parser = argparse.ArgumentParser(description=__doc__)
-for flag, default in {"tasks": 500, "iters": 1000, "warmups": -1, "max-time": 1e9}.items():
-    parser.add_argument("--" + flag, type=type(default), default=default)
+def bounded(kind, least, most):
+    def number(text):  # errors of argparse have this name
+        value = kind(text)
+        if "_" in text or not least <= value <= most:  # no bounds include nan
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {least} to {most}")
+        return value
+    return number
+
+parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+parser.add_argument("--tasks", type=bounded(int, 1, 100_000_000), default=500)
+parser.add_argument("--iters", type=bounded(int, 1, 1_000_000), default=1000)  # the runner accepts no more
+parser.add_argument("--warmups", type=bounded(int, -1, 1_000_000), default=-1)
+parser.add_argument("--max-time", type=bounded(float, 0, 1e9), default=1e9)
 flags = parser.parse_args()
 stopped = []  # nonempty after SIGINT
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))

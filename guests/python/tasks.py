@@ -14,19 +14,31 @@ epoll_wait, to the millisecond. Greedy tasks compute next to the others before t
 """
 import argparse, asyncio, gc, json, math, os, platform, queue, re, signal, sys, threading, time
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def bounded(kind, least, most):
+    def number(text):  # errors of argparse have this name
+        value = kind(text)
+        if "_" in text or not least <= value <= most:  # no bounds include nan
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {least} to {most}")
+        return value
+    return number
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter, allow_abbrev=False)
 parser.add_argument("program", choices=["threads", "creation", "memory", "wake"])
 parser.add_argument("--kind", choices=["asyncio", "thread"], default="thread", help="kind of the tasks of creation and memory")
 woken = sys.argv[1:2] == ["wake"]
-common = {"tasks": 4 if woken else 500, "iters": 10_000 if woken else 1000, "warmups": -1, "max-time": 1e9}
-waking = {"rate": 10_000, "greedy": 0, "greedy-for": 10_000} if woken else {}
-for flag, default in (common | waking).items():
-    parser.add_argument("--" + flag, type=type(default), default=default)
+parser.add_argument("--tasks", type=bounded(int, 1, 100_000_000), default=4 if woken else 500)
+parser.add_argument("--iters", type=bounded(int, 1, 1_000_000), default=10_000 if woken else 1000)  # the runner accepts no more
+parser.add_argument("--warmups", type=bounded(int, -1, 1_000_000), default=-1)
+parser.add_argument("--max-time", type=bounded(float, 0, 1e9), default=1e9)
+waking = ["rate", "greedy", "greedy-for"] if woken else []
+if woken:
+    parser.add_argument("--rate", type=bounded(int, 1, 1_000_000), default=10_000)
+    parser.add_argument("--greedy", type=bounded(int, 0, 1024), default=0)
+    parser.add_argument("--greedy-for", type=bounded(int, 1, 1_000_000), default=10_000)
 flags = parser.parse_args()
 flags.kind = {"threads": "thread", "wake": "asyncio"}.get(flags.program, flags.kind)
-if flags.tasks < 1 or flags.iters < 1: parser.error("--tasks and --iters are numbers from 1")
-if woken and not (flags.rate > 0 <= flags.greedy and flags.greedy_for > 0):
-    parser.error("--rate and --greedy-for are numbers from 1, --greedy from 0")
+if flags.program == "memory" and flags.tasks < 2 * flags.iters:
+    parser.error(f"--tasks {flags.tasks}: {flags.iters} readings need {2 * flags.iters} or more")
 stopped = []  # nonempty after SIGINT
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
 threading.stack_size(1 << 20)  # as in the other programs

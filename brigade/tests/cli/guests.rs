@@ -24,6 +24,7 @@ const GO: &str = "goroutine-brigade";
 const PYTHON_TASKS: &str = "python-tasks";
 const JAVA: &str = "java-brigade";
 const ASIO: &str = "asio-brigade";
+const ERLANG: &str = "erlang-brigade";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the suite lies in the workspace")
@@ -53,7 +54,7 @@ fn guests() -> impl Iterator<Item = &'static str> {
 /// All but Erlang's, whose virtual machine answers signals itself and switches between its threads
 /// as it likes.
 fn guests_in_control() -> impl Iterator<Item = &'static str> {
-    guests().filter(|name| *name != "erlang-brigade")
+    guests().filter(|name| *name != ERLANG)
 }
 
 /// The command that starts a guest, built once, as `suite.toml` says; `None` without its language.
@@ -277,6 +278,71 @@ fn wrong_flags_of_a_guest_are_usage_errors_and_too_many_tasks_a_limit() {
     let Some(words) = guest(GO) else { return };
     let output = process(&words, &["memory", "--tasks", "100000000000"]).output();
     assert_eq!(output.expect("run the guest").status.code(), Some(3));
+}
+
+/// A guest's process that may take 2 GB of memory: it must not exhaust the machine if it accepts a
+/// number that is too large.
+fn bounded_process(words: &[String], flags: &[&str]) -> Command {
+    let shell = ["sh", "-c", "ulimit -d 2000000 && exec \"$@\"", "sh"].map(str::to_owned);
+    process(&[&shell[..], words].concat(), flags)
+}
+
+#[test]
+fn a_value_that_a_guest_cannot_follow_is_refused_before_anything_is_measured() {
+    let of_all = [
+        ["--tasks", "0"],
+        ["--tasks", "2.5"],
+        ["--tasks", "nan"],
+        ["--tasks", "99999999999999999999"],
+        ["--iters", "0"],
+        ["--iters", "1000001"],
+        ["--warmups", "1.5"],
+        ["--max-time", "."],
+        ["--max-time", "nan"],
+        ["--max-time", "-1"],
+    ];
+    let of_workers = [["--workers", "-1"], ["--workers", "1.5"]];
+    let of_wake =
+        [["--rate", "0"], ["--rate", "2000000"], ["--greedy", "-1"], ["--greedy-for", "0"]];
+    for name in guests() {
+        let Some(words) = guest(name) else { continue };
+        let known = subcommands(name);
+        let first = known.first().expect("one of a case");
+        let mut wrong: Vec<Vec<&str>> =
+            of_all.iter().map(|flags| with_subcommand(first, flags)).collect();
+        if [GO, JAVA, ERLANG].contains(&name) {
+            wrong.extend(of_workers.iter().map(|flags| with_subcommand(first, flags)));
+        }
+        if known.contains("wake") {
+            wrong.extend(of_wake.iter().map(|flags| with_subcommand("wake", flags)));
+        }
+        if known.contains("memory") {
+            wrong.push(vec!["memory", "--tasks", "4", "--iters", "9"]);
+        }
+        if name == ERLANG {
+            wrong.push(vec!["--workers", "100000"]);
+        }
+        for flags in wrong {
+            let output = bounded_process(&words, &flags).output().expect("run the guest");
+            assert_eq!(output.status.code(), Some(2), "{name} {flags:?}: {output:?}");
+            assert!(output.stdout.is_empty(), "{name} {flags:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_guest_takes_a_time_limit_with_a_fraction_or_an_exponent() {
+    for name in guests() {
+        let Some(words) = guest(name) else { continue };
+        let known = subcommands(name);
+        let first = known.first().expect("one of a case");
+        for limit in ["9", "9.5", "1e9", "2.5e1"] {
+            let flags = ["--tasks", "2", "--iters", "1", "--warmups", "0", "--max-time", limit];
+            let output = process(&words, &with_subcommand(first, &flags)).output();
+            let output = output.expect("run the guest");
+            assert!(output.status.success(), "{name} {limit}: {output:?}");
+        }
+    }
 }
 
 /// So many bytes are on no machine. The guest would exit with 0 and print nothing.
