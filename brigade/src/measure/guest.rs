@@ -70,8 +70,10 @@ impl Guest {
         self.process = Some((pid, answers));
     }
 
-    /// Reads new complete lines; `stdout` is its whole output so far.
-    pub fn hear(&mut self, stdout: &[u8]) {
+    /// Reads new complete lines; `stdout` is its whole output so far, and `was_stopped` means that the
+    /// runner may have been stopped when they were printed.
+    pub fn hear(&mut self, stdout: &[u8], was_stopped: bool) {
+        let was_measuring = matches!(self.stage, Stage::Measuring(_));
         while let Some(end) = stdout[self.searched..].iter().position(|&byte| byte == b'\n') {
             let line = &stdout[self.read..self.searched + end];
             self.searched += end + 1;
@@ -79,6 +81,11 @@ impl Guest {
             self.hear_line(line, self.read < stdout.len());
         }
         self.searched = stdout.len();
+        if was_stopped && was_measuring && matches!(self.stage, Stage::Measured(_)) {
+            let reason =
+                "cannot be counted: a signal had stopped the runner when it printed `measured`";
+            self.stage = Stage::Wrong(anyhow!(reason));
+        }
     }
 
     /// Reads the rest after its end, and builds a record.
@@ -86,7 +93,7 @@ impl Guest {
     /// # Errors
     /// The reason why there is none.
     pub fn record(mut self, stdout: &[u8]) -> anyhow::Result<Record> {
-        self.hear(stdout);
+        self.hear(stdout, false);
         let rest = &stdout[self.read..];
         if !rest.is_empty() {
             self.hear_line(rest, false);

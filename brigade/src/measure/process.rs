@@ -19,7 +19,8 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc::c_int;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, killpg, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -177,6 +178,7 @@ struct Running {
     stderr: Capture,
     /// How many processes the kernel had killed for memory.
     killed_before: Option<u64>,
+    job_control: JobControl,
     /// See [`tie_to_runner`].
     _alive: PipeWriter,
 }
@@ -185,6 +187,7 @@ impl Running {
     fn start(command: &mut Command, time_out: Option<Duration>) -> io::Result<Self> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let alive = tie_to_runner(command)?;
+        let job_control = JobControl::begin(command)?;
         let killed_before = killed_for_memory();
         let started = Instant::now();
         let mut child = command.spawn()?;
@@ -199,6 +202,7 @@ impl Running {
             stderr: Capture::new(child.stderr.take())?,
             child,
             killed_before,
+            job_control,
             _alive: alive,
         })
     }
@@ -220,16 +224,19 @@ impl Running {
                 return self.finish();
             }
             let stop = signals.as_ref().map(|signals| signals.stop.as_fd());
-            let fds = [self.stdout.fd(), self.stderr.fd(), Some(child.as_fd()), stop];
+            let job = Some(self.job_control.signals.as_fd());
+            let fds = [self.stdout.fd(), self.stderr.fd(), Some(child.as_fd()), stop, job];
             sleep(fds.into_iter().flatten(), self.deadline)?;
+            // Before reading: what a guest printed while the runner was stopped is read late.
+            let was_stopped = self.follow_runner()?;
             // A process that prints endlessly must not keep the caller here.
             self.stdout.read()?;
             self.stderr.read()?;
             self.stderr.drop_middle(STDERR_BOUND);
             if let Some(guest) = &mut guest {
-                guest.hear(&self.stdout.bytes);
+                guest.hear(&self.stdout.bytes, was_stopped);
             }
-            self.end_if_due(signals.as_mut().map_or(0, |signals| signals.stops()));
+            self.end_if_due(signals.as_mut().map_or(0, |signals| signals.stops()))?;
         }
     }
 
@@ -259,8 +266,31 @@ impl Running {
         self.stopped += self.stopped_at.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 
-    /// Ends the process if there is a reason; `stops` counts the runner's interruptions.
-    fn end_if_due(&mut self, stops: usize) {
+    /// Stops the group while a signal stops the runner. Returns whether the runner was continued,
+    /// also after a stop that it could not see coming.
+    fn follow_runner(&mut self) -> io::Result<bool> {
+        let mut was_continued = false;
+        while let Some(signal) = self.job_control.next_signal()? {
+            if signal == Signal::SIGCONT {
+                was_continued = true;
+                continue;
+            }
+            let since = Instant::now();
+            self.stopped_at.get_or_insert(since);
+            self.signal(Signal::SIGSTOP);
+            self.job_control.stop_runner()?;
+            self.signal(Signal::SIGCONT);
+            self.end_stop();
+            if let Some(deadline) = &mut self.deadline {
+                *deadline += since.elapsed();
+            }
+        }
+        Ok(was_continued)
+    }
+
+    /// Ends the process if there is a reason; `stops` counts the runner's interruptions. One that has
+    /// ended in time is not late because the runner was.
+    fn end_if_due(&mut self, stops: usize) -> io::Result<()> {
         if self.cause == Cause::Itself && stops > 0 {
             self.cause = Cause::Stopped;
             self.deadline = Some(Instant::now() + GRACE);
@@ -269,9 +299,10 @@ impl Running {
         let overdue = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if self.stdout.bytes.len() > STDOUT_BOUND {
             self.kill(Cause::Flooded);
-        } else if overdue || stops > 1 {
+        } else if (overdue || stops > 1) && !self.has_ended()? {
             self.kill(Cause::TimedOut);
         }
+        Ok(())
     }
 
     /// Kills the group. An earlier cause is kept.
@@ -452,6 +483,46 @@ impl Signals {
     }
 }
 
+/// The signals that stop the runner (Ctrl-Z) and continue it, held back while a program runs: the
+/// terminal sends them to the runner's group only.
+struct JobControl {
+    /// Readable when one arrived.
+    signals: SignalFd,
+    mask_before: SigSet,
+}
+
+impl JobControl {
+    /// Begins before `command` starts, which does not inherit what is held back.
+    fn begin(command: &mut Command) -> nix::Result<Self> {
+        let set = SigSet::from_iter([Signal::SIGTSTP, Signal::SIGCONT]);
+        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let mask_before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        // SAFETY: between fork and exec, this makes one system call.
+        unsafe { command.pre_exec(move || Ok(mask_before.thread_set_mask()?)) };
+        Ok(Self { signals, mask_before })
+    }
+
+    fn next_signal(&self) -> nix::Result<Option<Signal>> {
+        let Some(arrived) = self.signals.read_signal()? else { return Ok(None) };
+        Signal::try_from(arrived.ssi_signo.cast_signed()).map(Some)
+    }
+
+    /// Stops the runner until somebody continues it. The kernel ignores this if nobody could, or if
+    /// the runner was started to ignore it.
+    fn stop_runner(&self) -> nix::Result<()> {
+        let stop = SigSet::from(Signal::SIGTSTP);
+        raise(Signal::SIGTSTP)?;
+        stop.thread_unblock()?;
+        stop.thread_block()
+    }
+}
+
+impl Drop for JobControl {
+    fn drop(&mut self) {
+        let _ = self.mask_before.thread_set_mask();
+    }
+}
+
 /// Whether this process was started to ignore a signal.
 fn ignores(signal: c_int) -> bool {
     let status = SystemFiles::live().text("proc/self/status").unwrap_or_default();
@@ -495,12 +566,12 @@ mod tests {
         let mut sleep = Command::new("sleep");
         let hour = Some(Duration::from_secs(3600));
         let mut running = Running::start(sleep.arg("infinity"), hour).unwrap();
-        running.end_if_due(1);
+        running.end_if_due(1).unwrap();
         assert_eq!(running.cause, Cause::Stopped);
         let deadline = running.deadline;
-        running.end_if_due(1);
+        running.end_if_due(1).unwrap();
         assert_eq!(running.deadline, deadline, "the time is given once");
-        running.end_if_due(2);
+        running.end_if_due(2).unwrap();
         assert_eq!(running.deadline, None, "no time is left");
         let ended = running.finish().unwrap();
         assert_eq!((ended.cause, ended.status.code()), (Cause::Stopped, None));

@@ -5,8 +5,10 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use contract::control_group::ControlGroup;
 use harness::anonymous;
@@ -235,6 +237,87 @@ fn child_processes_of_a_program_end_with_a_stopped_runner() {
 fn until_go() -> Bench {
     let script = format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'");
     Bench::new(&["a"], &script)
+}
+
+/// `brigade run` of one round in a process group, as a shell starts it: the kernel lets SIGTSTP stop it.
+fn start_as_a_job(bench: &Bench, manifest: &str) -> Child {
+    let mut brigade = bench.brigade_with(manifest, &["run", "--rounds", "1"]);
+    brigade.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Whether a signal has stopped a process.
+fn is_stopped(pid: &str) -> bool {
+    contract::machine::stat(pid.trim().parse().unwrap()).is_some_and(|stat| stat.state == 'T')
+}
+
+/// Ctrl-Z stops a program together with the runner, and SIGSTOP stops the runner only. Neither makes
+/// the program late.
+#[test]
+fn a_stopped_runner_does_not_take_its_program_for_a_late_one() {
+    for (signal, stops_the_program) in [(Signal::SIGSTOP, false), (Signal::SIGTSTP, true)] {
+        let script = format!(
+            "echo $$ >pid; touch ready; while [ ! -e go ]; do sleep 0.01; done; echo '{RECORD}'"
+        );
+        let mut bench = Bench::new(&["a"], &script);
+        bench.case_keys = ", timeout_seconds = 5";
+        let brigade = start_as_a_job(&bench, &bench.manifest());
+        eventually("the program is running", || bench.path("ready").exists());
+        let program = fs::read_to_string(bench.path("pid")).unwrap();
+        let running_since = Instant::now();
+        send(&brigade, signal);
+        eventually("the runner is stopped", || is_stopped(&brigade.id().to_string()));
+        if stops_the_program {
+            eventually("the program is stopped", || is_stopped(&program));
+        }
+        fs::write(bench.path("go"), "").unwrap();
+        if !stops_the_program {
+            eventually("the program has ended", || !is_running(program.trim()));
+        }
+        let time_out = Duration::from_secs(5);
+        eventually("its time is over", || running_since.elapsed() > time_out);
+        send(&brigade, Signal::SIGCONT);
+        let ended = end_of(brigade);
+        assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
+        let record = &bench.records()[0];
+        assert_eq!(record["outcome"], "measured", "{signal}: {record}");
+        assert_eq!(record["stopped_ns"].as_u64() > Some(0), stops_the_program, "{signal}");
+    }
+}
+
+/// A guest's counters are read when it prints `measured`. While the runner is stopped, they cannot be.
+#[test]
+fn a_guest_that_finishes_while_the_runner_is_stopped_is_not_recorded_as_measured() {
+    let script = "echo measuring; read -r line; touch ready\n\
+                  while [ ! -e go ]; do sleep 0.01; done\n\
+                  echo measured; touch finished; read -r line\n\
+                  echo '{\"schema_version\":\"1.2\",\"form\":\"laps\",\"program\":\"a\",\
+                  \"kind\":\"goroutine\",\"tasks\":1,\"measurements\":[{\"name\":\"create\",\
+                  \"operation\":\"task\",\"operations\":1,\"laps_ns\":[7,7]}]}'";
+    for (is_late, outcome) in [(false, "measured"), (true, "failed")] {
+        let bench = Bench::new(&["a"], script);
+        let laps = "path = 'a', form = 'laps', tasks = 'goroutine'";
+        let brigade = start_as_a_job(&bench, &bench.manifest().replace("path = 'a'", laps));
+        eventually("the guest is measuring", || bench.path("ready").exists());
+        send(&brigade, Signal::SIGSTOP);
+        eventually("the runner is stopped", || is_stopped(&brigade.id().to_string()));
+        if is_late {
+            fs::write(bench.path("go"), "").unwrap();
+            eventually("the guest has finished", || bench.path("finished").exists());
+            send(&brigade, Signal::SIGCONT);
+        } else {
+            send(&brigade, Signal::SIGCONT);
+            let status = format!("/proc/{}/status", brigade.id());
+            eventually("the runner has seen that it continues", || {
+                let status = fs::read_to_string(&status).unwrap();
+                status.contains("State:\tS") && status.contains("ShdPnd:\t0000000000000000")
+            });
+            fs::write(bench.path("go"), "").unwrap();
+        }
+        let _ = end_of(brigade);
+        let record = &bench.records()[0];
+        assert_eq!(record["outcome"], outcome, "{record}");
+        assert_eq!(record["error"].to_string().contains("stopped the runner"), is_late, "{record}");
+    }
 }
 
 #[test]
