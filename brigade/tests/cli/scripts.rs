@@ -100,6 +100,23 @@ fn the_last_lines_compare_pinned_and_free_programs() {
     assert_eq!(fs::read_dir(here).expect("the folder").count(), 0, "nothing is written there");
 }
 
+/// Where the toolchain file of Brigade applies, and not that of the repository.
+#[test]
+fn the_action_is_installed_from_its_own_folder() {
+    let action = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../action.yml"))
+        .expect("the action");
+    let line = action.lines().find(|line| line.contains("cargo install")).expect("a line");
+    let (cargo, _) = tools(&[("cargo", "echo \"$PWD: $*\"")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bash = contract::command("bash");
+    // There may be a brigade in another PATH.
+    bash.args(["-c", &format!("PATH=$TOOLS\n{line}")]).env("TOOLS", cargo.path());
+    bash.env("ACTION", folder.path());
+    let ended = Ended::from(bash);
+    let expected = format!("{}: install --locked --path brigade\n", folder.path().display());
+    assert_eq!(ended.stdout, expected, "{ended:?}");
+}
+
 /// A repository whose second commit is `2`, and its first `1`.
 fn two_commits() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
