@@ -30,6 +30,11 @@ require_count() {
         bad_usage "$1: '${2-}' is not a whole number from 1 to 999999999"
 }
 
+# require_value FLAG VALUE...: ends the script unless a value follows the flag.
+require_value() {
+    (($# > 1)) || bad_usage "$1: a value must follow it"
+}
+
 # require_tool TOOL PACKAGES: ends the script unless TOOL is installed.
 require_tool() {
     command -v "$1" >/dev/null || fail "$FAILED" "$1 is not installed; it is in $2"

@@ -41,7 +41,8 @@ while (($# > 0)); do
         --rounds) require_count "$1" "${2-}" && rounds=$2 && shift ;;
         --help | -h) usage && exit ;;
         --json | --quiet) bad_usage "$1: this script sets it itself" ;;
-        --max-time) flags[1]=${2-} && shift ;;
+        --max-time) require_value "$@" && flags[1]=$2 && shift ;;
+        --max-time=*) flags[1]=${1#*=} ;;
         *) flags+=("$1") ;;
     esac
     shift

@@ -32,7 +32,8 @@ while (($# > 0)); do
         --to) require_count "$1" "${2-}" && to=$2 && shift ;;
         --help | -h) usage && exit ;;
         --tasks* | --threads* | --json | --quiet) bad_usage "$1: this script sets it itself" ;;
-        --max-time) flags[1]=${2-} && shift ;;
+        --max-time) require_value "$@" && flags[1]=$2 && shift ;;
+        --max-time=*) flags[1]=${1#*=} ;;
         *) if [[ -z $program ]]; then program=$1; else flags+=("$1"); fi ;;
     esac
     shift

@@ -78,6 +78,30 @@ fn a_script_runs_the_program_that_cargo_names() {
 }
 
 #[test]
+fn a_time_limit_is_given_in_two_words_or_in_one() {
+    let (_folder, path) = built(&["thread-brigade", "async-brigade"]);
+    for (name, arguments) in [
+        ("scripts/sweep-tasks.sh", &["--to", "1", "thread-brigade"][..]),
+        ("scripts/pinned-vs-free.sh", &["--rounds", "1", "--tasks", "2"]),
+    ] {
+        for (flag, code) in [("--max-time=0.01", 0), ("--max-time", 2)] {
+            if code == 0
+                && name.contains("pinned")
+                && contract::command("taskset").arg("--version").output().is_err()
+            {
+                contract::skip(name, "taskset is not installed");
+                continue;
+            }
+            let mut script = script(name);
+            script.args(arguments).arg(flag).env("PATH", &path);
+            let ended = Ended::from(script);
+            assert_eq!(ended.code, Some(code), "{name} {flag}: {ended:?}");
+            assert_eq!(ended.stderr.contains("--max-time"), code == 2, "{name}: {ended:?}");
+        }
+    }
+}
+
+#[test]
 fn the_last_lines_compare_pinned_and_free_programs() {
     if contract::command("taskset").arg("--version").output().is_err() {
         return contract::skip("pinned and free programs", "taskset is not installed");
