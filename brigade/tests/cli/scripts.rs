@@ -101,6 +101,39 @@ fn a_time_limit_is_given_in_two_words_or_in_one() {
     }
 }
 
+/// The function of `.ci/run`, with experiments that print the next of `attempts` each time.
+#[test]
+fn an_experiment_that_failed_passes_only_if_it_is_decided_again() {
+    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.ci/run");
+    let failed = "echo 'test lab::a ... FAILED'; return 1";
+    let undecided = "echo 'SKIPPED: a: not decided: busy'; echo 'test lab::a ... ok'";
+    let many = "for i in 1 2 3; do echo 'SKIPPED: a: not decided: busy'; done";
+    let passed = "echo 'test lab::a ... ok'";
+    for (attempts, code) in [
+        ([failed, passed], 0),
+        ([failed, failed], 1),
+        ([failed, undecided], 1),
+        ([undecided, failed], 0),
+        ([many, undecided], 0),
+        ([many, many], 1),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bash = contract::command("bash");
+        bash.args([
+            "-euo",
+            "pipefail",
+            "-c",
+            "eval \"$(sed -n '/^prove() {/,/^}/p' \"$0\")\"\n\
+            readonly MOST_UNDECIDED=2 scratch=$1\n\
+            prove_with() { if mkdir \"$scratch/first\" 2>/dev/null; then eval \"$FIRST\"; \
+            else eval \"$SECOND\"; fi; }\nprove",
+        ]);
+        bash.arg(&run).arg(folder.path()).env("FIRST", attempts[0]).env("SECOND", attempts[1]);
+        let ended = Ended::from(bash);
+        assert_eq!(ended.code, Some(code), "{attempts:?}: {ended:?}");
+    }
+}
+
 #[test]
 fn the_last_lines_compare_pinned_and_free_programs() {
     if contract::command("taskset").arg("--version").output().is_err() {
