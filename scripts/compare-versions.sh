@@ -11,7 +11,8 @@ changing only the lock file, and compares the two side by side. Does so three
 times: with cargo's default profile, with one codegen unit, and with fat LTO.
 Prints three ratios for each case, and a verdict where all agree; a difference
 in one build only is where the compiler put things, not what the version costs.
-Keeps the builds in target/versions/, for the next time.
+Keeps the builds in target/versions/, for the next time with the same compiler
+and the same settings in the environment, such as RUSTFLAGS.
 
   CASE    a program and its flags, in quotes
   FLAGS   of `brigade compare`, for each of the three [default: --time 60]
@@ -51,6 +52,15 @@ build() {
     mv -- "$3.part" "$3"
 }
 
+# compiler_and_settings: a hash of the compiler's version and of what cargo's environment changes in a build.
+compiler_and_settings() {
+    {
+        (cd -- "$workspace" && rustc --version --verbose) || return
+        env --null | sed --null-data --quiet --regexp-extended '/^CARGO_TARGET_DIR=/d
+            /^(RUSTFLAGS|RUSTC|CARGO_(BUILD|ENCODED|PROFILE|TARGET)_)/p' | sort --zero-terminated
+    } | sha256sum | cut -c 1-12
+}
+
 [[ ${1-} != --help && ${1-} != -h ]] || { usage && exit; }
 (($# >= 4)) || bad_usage "name a crate, two versions and a case"
 crate=$1 old=$2 new=$3 cases=() programs=() flags=(--time 60)
@@ -70,7 +80,8 @@ require_tool git git
 require_tool python3 python3
 mapfile -t programs < <(printf '%s\n' "${programs[@]}" | sort -u)
 versions=$workspace/target/versions
-commit=$(git -C "$workspace" rev-parse --short HEAD)-$(IFS=+ && echo "${programs[*]}")
+settings=$(compiler_and_settings) || fail "$FAILED" "rustc does not print its version"
+commit=$(git -C "$workspace" rev-parse --short HEAD)-$settings-$(IFS=+ && echo "${programs[*]}")
 for way in "${WAYS[@]}"; do
     build "$old" "$way" "$versions/$commit-$crate-$old-baseline-$way"
     build "$new" "$way" "$versions/$commit-$crate-$new-candidate-$way"
