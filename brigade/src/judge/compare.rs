@@ -137,7 +137,7 @@ pub enum NoVerdict {
     Disturbed,
     /// So many more earlier runs of one build are needed, to know how much they differ.
     FewEarlier(usize),
-    /// A side has fewer undisturbed runs than this number, which this many cases need.
+    /// A side has fewer runs that can be compared than this number, which this many cases need.
     FewRuns(usize),
 }
 
@@ -173,6 +173,12 @@ impl Side {
             Design::SideBySide => state.is_fit || !self.other_cpus && !state.is_emulated(),
             Design::Groups => true,
         })
+    }
+
+    /// How many of its runs are samples of a group: times of the others cannot be compared with those
+    /// of another run.
+    pub fn samples(&self) -> usize {
+        self.states.iter().filter(|state| state.is_comparable).count()
     }
 }
 
@@ -301,8 +307,7 @@ impl Comparison {
             }
             Design::Groups => {
                 let needed = fewest(self.confidence);
-                let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();
-                let has_few = self.sides.iter().any(|side| fit(side) < needed);
+                let has_few = self.sides.iter().any(|side| side.samples() < needed);
                 has_few.then_some(NoVerdict::FewRuns(needed))
             }
         }

@@ -129,7 +129,8 @@ const MOST_NAMED: usize = 3;
 /// Whether the candidate is slower, or why nobody can tell and what would.
 fn verdict(comparison: &Comparison) -> String {
     let cases = &comparison.cases;
-    if cases.is_empty() {
+    let has_few_runs = matches!(comparison.no_verdict, Some(NoVerdict::FewRuns(_)));
+    if cases.is_empty() && !has_few_runs {
         return "NO VERDICT: no case has figures of both sides.".to_owned();
     }
     if let Some(reason) = comparison.no_verdict {
@@ -311,16 +312,21 @@ fn no_verdict(comparison: &Comparison, reason: NoVerdict) -> String {
             format!("{unknown} {more}{}", or_directly())
         }
         NoVerdict::FewRuns(needed) => {
-            let fit = |side: &Side| side.states.iter().filter(|state| state.is_fit).count();
-            let [baseline, candidate] = comparison.sides.each_ref().map(fit);
+            let [baseline, candidate] = comparison.sides.each_ref().map(Side::samples);
             let cases = comparison.cases.len();
             let together = match needed {
                 ..=5 => String::new(),
                 _ => format!(" for one case, {needed} for {cases} cases together"),
             };
+            let mut states = comparison.sides.iter().flat_map(|side| &side.states);
+            let others = if states.all(|state| state.is_comparable) {
+                ""
+            } else {
+                " The others were disturbed, unsteady or too short."
+            };
             format!(
                 "NO VERDICT: five runs a side are needed{together}. The baseline has {baseline}, \
-                 the candidate {candidate}."
+                 the candidate {candidate}.{others}"
             )
         }
     }
@@ -409,7 +415,7 @@ fn state_of(states: &[State]) -> Option<String> {
     }
     let mut counts: Vec<String> =
         counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-    let unused = states.iter().filter(|state| !state.is_fit).count();
+    let unused = states.iter().filter(|state| !state.is_comparable).count();
     if unused > 0 {
         counts.push(format!("{unused} not used"));
     }

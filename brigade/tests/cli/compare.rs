@@ -246,6 +246,17 @@ fn set_reference(folder: &str, times: f64) {
     fs::write(&path, records.lines().map(with_reference).collect::<String>()).unwrap();
 }
 
+/// Changes a run so that the machine was half as fast in every third reading.
+fn make_unsteady(folder: &str) {
+    let lines = records_in(Path::new(folder)).into_iter().cycle().take(24).enumerate();
+    let lines = lines.map(|(index, mut line)| {
+        line["round"] = (index + 1).into();
+        line["reference"]["kernel_ns"] = if index % 3 == 0 { 1000.0 } else { 500.0 }.into();
+        line.to_string() + "\n"
+    });
+    fs::write(format!("{folder}/records.jsonl"), lines.collect::<String>()).unwrap();
+}
+
 /// The folders of runs of a case, one after the other, each slowed down by this many per mille.
 fn runs_slowed<const N: usize>(bench: &Bench, slowdowns: [&str; N]) -> [String; N] {
     for (number, slowdown) in (1..).zip(slowdowns) {
@@ -371,15 +382,7 @@ fn a_run_that_was_disturbed_gets_no_verdict_and_is_named() {
         let text = ended.stdout.replace('\n', " ");
         assert_eq!(text.starts_with(&refusal), !is_quiet, "{ended:?}");
     }
-    // The machine was half as fast in every third reading.
-    let records = format!("{old}/records.jsonl");
-    let lines = records_in(Path::new(&old)).into_iter().cycle().take(24).enumerate();
-    let lines = lines.map(|(index, mut line)| {
-        line["round"] = (index + 1).into();
-        line["reference"]["kernel_ns"] = if index % 3 == 0 { 1000.0 } else { 500.0 }.into();
-        line.to_string() + "\n"
-    });
-    fs::write(records, lines.collect::<String>()).unwrap();
+    make_unsteady(&old);
     let found = compared(&bench, &[&old, &new]);
     assert_eq!(found["no_verdict"], "disturbed");
     let state = &found["sides"][0]["states"][0];
@@ -519,7 +522,20 @@ fn each_folder_of_two_groups_is_one_sample() {
     assert_eq!(comparison["environment_differences"], Value::Array(Vec::new()));
     let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &groups[..]].concat());
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    let few = ["compare", &first[0], "--", &second[0], &second[1]];
+    // Nor are runs whose machine changed its speed.
+    make_unsteady(&second[6]);
+    assert_eq!(compared(&bench, &groups)["cases"][0]["rows"][1]["figure"]["count"], 6);
+    for run in &second[..2] {
+        make_unsteady(run);
+    }
+    let ended = bench.ends(&[&["compare", "--fail-on", "slower"], &groups[..]].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.starts_with("NO VERDICT: five runs a side are needed"), "{ended:?}");
+    assert!(ended.stdout.contains("3 not used"), "{ended:?}");
+    // Even if none is left.
+    let ended = bench.ends(&["compare", &first[0], "--", &second[0], &second[1]]);
+    assert!(ended.stdout.starts_with("NO VERDICT: five runs a side are needed"), "{ended:?}");
+    let few = ["compare", &first[0], "--", &second[2], &second[3]];
     let ended = bench.ends(&few);
     assert!(ended.stdout.starts_with("NO VERDICT: five runs a side are needed"), "{ended:?}");
     assert_eq!(compared(&bench, &few[1..])["no_verdict"], json!({ "few-runs": 5 }));

@@ -63,12 +63,12 @@ fn of_runs(
             Comparison::new(Design::TwoRuns, sides, both, margin, correction, &earlier)
         }
         groups => {
-            // A disturbed run is no sample of its side.
+            // A run that was disturbed, or whose machine changed its speed, is no sample of its side.
             let [baselines, candidates] = groups;
             let both = [(baselines, &sides[0]), (candidates, &sides[1])].map(|(runs, side)| {
                 let runs = runs.iter_mut().zip(&side.states);
-                let fit = runs.filter(|(_, state)| state.is_fit);
-                over_runs(fit.map(|(saved, _)| saved.run.cases(manifest)))
+                let samples = runs.filter(|(_, state)| state.is_comparable);
+                over_runs(samples.map(|(saved, _)| saved.run.cases(manifest)))
             });
             Comparison::new(Design::Groups, sides, both, margin, None, &[])
         }
