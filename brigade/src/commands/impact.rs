@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -215,14 +215,14 @@ fn used_of(Counters { user_ns, system_ns, voluntary, involuntary }: Counters) ->
     }
 }
 
-/// The first costs of an undisturbed run, or else the first.
-fn latest_fit(prices: impl Iterator<Item = Prices>) -> Option<Prices> {
+/// The folder of the first costs of an undisturbed run, or else of the first.
+fn latest_fit(prices: impl Iterator<Item = (PathBuf, Prices)>) -> Option<PathBuf> {
     let mut disturbed = None;
-    for prices in prices.take(LATEST) {
+    for (folder, prices) in prices.take(LATEST) {
         if prices.state.is_fit {
-            return Some(prices);
+            return Some(folder);
         }
-        disturbed.get_or_insert(prices);
+        disturbed.get_or_insert(folder);
     }
     disturbed
 }
@@ -237,7 +237,14 @@ fn prices(flags: &ImpactFlags, manifest: &Manifest) -> anyhow::Result<Prices> {
         Some(Prices { run: report.run.name, state: report.run.state, costs })
     };
     let found = match &flags.run {
-        None => latest_fit(reports_here(manifest).filter_map(of_run)),
+        None => {
+            let here = reports_here(manifest);
+            let prices = here.filter_map(|(folder, report)| Some((folder, of_run(report)?)));
+            match latest_fit(prices) {
+                Some(folder) => of_run(report_of(manifest, &folder)?),
+                None => None,
+            }
+        }
         Some(folder) => {
             let report = report_of(manifest, folder)?;
             let RunSummary { name, label, .. } = &report.run;

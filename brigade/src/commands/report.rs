@@ -151,13 +151,27 @@ fn progress(description: &RunDescription, schedule: &Schedule) -> RunProgress {
     }
 }
 
+/// The report of the run in this folder, without what other runs say about the next one. Its state is
+/// that of the run by itself.
+///
+/// # Errors
+/// If [`Saved::read`] fails.
+fn report_alone(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
+    let Saved { mut run, mut schedule } = Saved::read(folder)?;
+    Ok(Reporter::alone(manifest, folder).report(&mut run, &mut schedule))
+}
+
 /// The report of the run in this folder, without what other runs say about the next one.
 ///
 /// # Errors
 /// If [`Saved::read`] fails.
 pub fn report_of(manifest: &Manifest, folder: &Path) -> anyhow::Result<Report> {
-    let Saved { mut run, mut schedule } = Saved::read(folder)?;
-    Ok(Reporter::alone(manifest, folder).report(&mut run, &mut schedule))
+    let saved = Saved::read(folder)?;
+    let state = saved.state_in(folder);
+    let Saved { mut run, mut schedule } = saved;
+    let mut report = Reporter::alone(manifest, folder).report(&mut run, &mut schedule);
+    report.run.state = state;
+    Ok(report)
 }
 
 /// The label of this machine.
@@ -165,14 +179,19 @@ pub fn label_here() -> String {
     Environment::of_machine(&SystemFiles::live()).label()
 }
 
-/// The reports of the runs of this machine, the latest first, made as they are asked for.
-pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = Report> {
+/// The reports of the runs of this machine with their folders, the latest first, made as they are
+/// asked for. Their states are those of the runs by themselves, since earlier ones take time to read:
+/// what is printed of a run is [`report_of`] its folder.
+pub fn reports_here(manifest: &Manifest) -> impl Iterator<Item = (PathBuf, Report)> {
     let label = label_here();
     let folders = neighbours(&manifest.results()).folders.into_iter();
     let is_here = move |folder: &PathBuf| {
         SavedRun::described(folder).is_ok_and(|run| run.environment.label() == label)
     };
-    folders.filter(is_here).filter_map(|folder| report_of(manifest, &folder).ok())
+    folders.filter(is_here).filter_map(|folder| {
+        let report = report_alone(manifest, &folder).ok()?;
+        Some((folder, report))
+    })
 }
 
 /// How many of the latest runs of this machine are read.
@@ -185,17 +204,18 @@ pub fn fullest_here(manifest: &Manifest) -> Option<Report> {
         let rows = report.screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
         rows.filter(|row| row.figure.is_some()).count()
     };
-    let reports = reports_here(manifest).take(LATEST).filter(|report| figures(report) > 0);
-    reports.min_by_key(|report| {
+    let reports = reports_here(manifest).take(LATEST).filter(|(_, report)| figures(report) > 0);
+    let (folder, _) = reports.min_by_key(|(_, report)| {
         let State { is_fit, is_comparable, .. } = report.run.state;
         Reverse((is_fit, is_comparable, figures(report)))
-    })
+    })?;
+    report_of(manifest, &folder).ok()
 }
 
 /// What the latest undisturbed run of this machine with such cases shows of savings by work; empty
 /// without one.
 pub fn savings_here(manifest: &Manifest) -> Vec<Savings> {
-    let groups = reports_here(manifest).take(LATEST).flat_map(|report| report.groups);
+    let groups = reports_here(manifest).take(LATEST).flat_map(|(_, report)| report.groups);
     let mut savings = groups.filter(|group| group.is_fit).map(|group| group.savings);
     savings.find(|savings| !savings.is_empty()).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::commands::output::{warn_of, warn_once};
+use crate::judge::report::{quiet_reference_ns, state_next_to};
 use crate::judge::run::Run;
 use crate::judge::state::State;
 use crate::plan::Schedule;
@@ -32,9 +33,18 @@ impl Saved {
         self.schedule.record(case, 0, invocation);
     }
 
-    /// The state of the run.
+    /// The state of the run by itself. What is printed of a run is [`Saved::state_in`].
     pub fn state(&self) -> State {
         State::of_run(&self.run, self.schedule.rounds())
+    }
+
+    /// The state of the run in this folder, next to the earlier runs there.
+    pub fn state_in(&self, folder: &Path) -> State {
+        let earlier = alike(folder, &self.run, &self.run.description.started_at);
+        let quiet_ns = earlier
+            .iter()
+            .filter_map(|(_, saved)| quiet_reference_ns(&saved.run, saved.schedule.rounds()));
+        state_next_to(&self.run, self.schedule.rounds(), &quiet_ns.collect::<Vec<_>>())
     }
 
     /// Reads the folder of a run. Warns of what cannot be used.

@@ -28,6 +28,10 @@ const OF_VERDICTS: f64 = 0.99;
 /// many times (as logarithms): docs/STATISTICS.md has false verdicts and power on recorded runs.
 const BEYOND_EARLIER: f64 = 1.5;
 
+/// A correction by more than this factor is reported next to the verdict: the reference is one piece of
+/// work, and others may not be slowed as much.
+const MUCH_CORRECTED: f64 = 1.15;
+
 /// The fewest earlier runs of one build that show how much they differ.
 const FEWEST_EARLIER: usize = 2;
 
@@ -291,6 +295,13 @@ impl Comparison {
             _ => 1.0,
         };
         Some(ratio?.map(|ratio| ratio * correction))
+    }
+
+    /// The correction, if it is so large that verdicts on times depend on it.
+    pub fn large_correction(&self) -> Option<f64> {
+        let corrects = |case: &Compared| case.rows[0].unit == Quantity::Nanoseconds;
+        let is_large = |by: &f64| by.ln().abs() > MUCH_CORRECTED.ln();
+        self.correction.filter(|by| is_large(by) && self.cases.iter().any(corrects))
     }
 
     /// Why it decides nothing, if so.

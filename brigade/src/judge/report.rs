@@ -242,6 +242,18 @@ pub struct OtherRun {
     pub is_quiet: bool,
 }
 
+/// The time of the reference work in a run with so many whole rounds; `None` if it was disturbed.
+pub fn quiet_reference_ns(run: &Run, rounds: u32) -> Option<f64> {
+    let is_quiet = State::of_run(run, rounds).word == Word::Quiet;
+    run.reference_ns().filter(|_| is_quiet)
+}
+
+/// The state of a run with so many whole rounds, next to the times of the reference work in earlier
+/// quiet runs of its build on its machine.
+pub fn state_next_to(run: &Run, rounds: u32, earlier_ns: &[f64]) -> State {
+    State::of_run(run, rounds).with_pace(run.reference_ns(), earlier_ns)
+}
+
 impl OtherRun {
     /// What a saved run contributes.
     pub fn new(manifest: &Manifest, run: &mut Run, rounds: u32) -> Self {
@@ -289,8 +301,7 @@ fn next(manifest: &Manifest, cases: &Cases, answers: &[Answer]) -> Option<NextRu
 fn state(data: &RunData) -> State {
     let quiet = data.alike.iter().filter(|other| other.is_quiet);
     let earlier_ns: Vec<f64> = quiet.filter_map(|other| other.reference_ns).collect();
-    let state = State::of_run(data.run, data.progress.rounds);
-    state.with_pace(data.run.reference_ns(), &earlier_ns)
+    state_next_to(data.run, data.progress.rounds, &earlier_ns)
 }
 
 /// The rows of a run's cases.

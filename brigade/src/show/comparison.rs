@@ -51,6 +51,7 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     };
     let mut page = vec![Block::Paragraph(verdict(comparison))];
     // What changes the meaning of the verdict is next to it.
+    page.extend(comparison.large_correction().map(|by| Block::Paragraph(corrected_much(by))));
     let first = [&inherited[..], &kernels[..]].concat();
     page.extend(joined("These runs differ in", &first, "."));
     let shared_state = state_of_both(comparison);
@@ -77,6 +78,15 @@ pub fn blocks(comparison: &Comparison) -> Vec<Block> {
         page.push(Block::Items(notes));
     }
     page
+}
+
+/// Says that times are corrected by so much that the verdict depends on it.
+fn corrected_much(by: f64) -> String {
+    format!(
+        "The machine had another speed: the reference took {} times as long in the candidate's run. \
+         Ratios of times are corrected ×{by:.2}, as if every case changed by as much.",
+        hundredths(1.0 / by)
+    )
 }
 
 /// How to decide between two kernels.

@@ -330,6 +330,28 @@ fn a_run_on_a_slower_machine_is_not_a_slower_program() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
 }
 
+/// The same run has the same state in every command, and a large correction is next to the verdict.
+#[test]
+fn a_run_on_a_slower_machine_is_slow_in_a_comparison_too() {
+    let bench = noisy(&["a"]);
+    let runs = runs_slowed(&bench, ["0"; 4]);
+    runs.iter().for_each(|run| set_disturbance(Path::new(run), 0.0));
+    let [.., old, new] = &runs;
+    for (times, word) in [(1.0, "quiet"), (1.1, "quiet"), (1.3, "slow"), (0.7, "fast")] {
+        set_reference(new, times);
+        let found = compared(&bench, &[old, new]);
+        assert_eq!(found["sides"][1]["states"][0]["word"], word, "{found}");
+        let groups = compared(&bench, &[old, "--", new, &runs[0]]);
+        assert_eq!(groups["sides"][1]["states"][0]["word"], word, "{groups}");
+        let report = bench.ends(&["report", "--format", "json", new]);
+        let report: Value = serde_json::from_str(&report.stdout).unwrap();
+        assert_eq!(report["run"]["state"], found["sides"][1]["states"][0]);
+        let shown = bench.ends(&["compare", old, new]).stdout;
+        let is_named = shown.lines().take(4).any(|line| line.contains("Ratios of times"));
+        assert_eq!(is_named, word != "quiet", "{times}: {shown}");
+    }
+}
+
 /// Each is counted once, and neither side nor a later run is one.
 #[test]
 fn earlier_runs_are_earlier_and_of_one_build() {

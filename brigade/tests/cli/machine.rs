@@ -216,6 +216,39 @@ fn the_switches_of_a_command_are_multiplied_by_their_cost() {
     }
 }
 
+/// The state of a run is the same in every command.
+#[test]
+fn costs_of_a_run_on_a_slower_machine_are_those_of_a_slow_run() {
+    let bench = with_costs();
+    for name in ["one", "two", "three"] {
+        assert_eq!(ends(&bench, &["run", "--rounds", "3", "--name", name]).code, Some(0));
+    }
+    let mut runs = bench.result_folders();
+    runs.sort_by_key(|run| bench::json_in(run.join("run.json"))["started_at"].to_string());
+    let latest = runs.last().unwrap();
+    for run in &runs {
+        let reference_ns = if run == latest { 650.0 } else { 500.0 };
+        let lines = bench::records_in(run).into_iter().map(|mut line| {
+            line["reference"]["kernel_ns"] = reference_ns.into();
+            // Its tasks may wait.
+            line["record"]["affinity"] = json!([0, 1]);
+            line["record"]["switches"]["expected_per_operation"] = 1.0.into();
+            line["record"]["interference"]["wall_ns"] = 10_000_000_000_u64.into();
+            line["record"]["interference"]["others_cpu_ns"] = 0.into();
+            line["record"]["interference"]["steal_ns"] = 0.into();
+            line.to_string() + "\n"
+        });
+        fs::write(run.join("records.jsonl"), lines.collect::<String>()).unwrap();
+    }
+    let latest = latest.to_str().unwrap();
+    for flags in [&["--run", latest][..], &[]] {
+        let words = [&["impact", "--json"], flags, &["--", "true"]].concat();
+        let ended = ends(&bench, &words);
+        let impact: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+        assert_eq!(impact["state"]["word"], "slow", "{flags:?}: {impact}");
+    }
+}
+
 #[test]
 fn the_cost_of_a_kind_of_switch_is_a_range_over_its_cases() {
     let bench = with_costs();

@@ -183,7 +183,7 @@ fn differences(groups: &Pair<Vec<Saved>>) -> Vec<Difference> {
 }
 
 fn described(folders: &[PathBuf], runs: &[Saved]) -> Side {
-    let states = runs.iter().map(Saved::state).collect();
+    let states = folders.iter().zip(runs).map(|(folder, run)| run.state_in(folder)).collect();
     let [folder] = folders else { return Side { states, ..Side::default() } };
     let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     Side {
