@@ -208,7 +208,8 @@ class Case:
         return list(self.by_round(measurement).values())
 
     def figure(self, measurement=None, confidence=0.95, wider=WIDER):
-        return Figure.of(self.values(measurement), confidence, wider)
+        found = Figure.of(self.values(measurement), confidence, wider)
+        return None if self.unit == "bytes" and found and found.value <= 0 else found
 
     def sum_of(self, part, *keys):
         """The median over processes of a sum of values of a part of the record."""
@@ -313,6 +314,9 @@ def check_json(check, run, report):
             check.same(where, row["figure"], None)
             continue
         figure = case.figure(row["measurement"])
+        if figure is None:
+            check.same(where, row["figure"], None)
+            continue
         if row.get("other"):
             other = run.case(row["other"]["case"]).by_round(row["other"]["measurement"])
             sides = case.by_round(row["measurement"]), other

@@ -149,10 +149,11 @@ pub fn memory_parts(points: &[LedgerPoint]) -> Memory {
     MemoryItem::ALL.map(|item| item.per_task(points))
 }
 
-/// The memory of a task, all parts together, in bytes; `None` if a part is unknown or lost in what
-/// other processes allocate and free.
+/// The memory of a task in one process, all parts together, in bytes; `None` if a part is unknown. What
+/// other processes allocate and free may make it negative: without those, the median would be too
+/// large.
 pub fn memory_of_task(parts: &Memory) -> Option<f64> {
-    parts[MemoryItem::Sum as usize].filter(|bytes| *bytes > 0.0)
+    parts[MemoryItem::Sum as usize]
 }
 
 /// Available memory is `MemAvailable` plus the free pages on per-CPU lists, which it omits and from

@@ -97,7 +97,7 @@ pub enum NotComparedFor {
     },
     /// The two sides measure something else: the measurement and the operation of each.
     OtherOperation(Pair<[String; 2]>),
-    /// A figure is not above 0, so it has no ratio.
+    /// A figure or the end of its interval is not above 0, so it has no ratio.
     NotPositive,
 }
 

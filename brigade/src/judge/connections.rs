@@ -39,7 +39,7 @@ impl<'a> Servers<'a> {
 /// The memory of a connection with its task, in bytes; `None` if that was not measured.
 pub fn bytes_per_connection(server: &Row) -> Option<f64> {
     let sum = server.memory.iter().find(|part| part.name == MemoryItem::Sum)?;
-    Some(sum.bytes_per_task.value)
+    Some(sum.bytes_per_task.value).filter(|bytes| *bytes > 0.0)
 }
 
 /// The free memory of the machine, in bytes; `None` if it cannot be read.

@@ -213,6 +213,9 @@ impl Row {
     ) -> Self {
         let values = used.iter().filter_map(|process| process.figures.value(name));
         let values = sorted(&values.collect::<Vec<_>>());
+        let figure = Estimate::of(&values);
+        // A task whose memory is lost in what other processes allocate and free is unknown.
+        let is_known = |figure: &Estimate| name != MEMORY || figure.value > 0.0;
         let end = |probability| quantile(&values, probability);
         let shape = used.first().map(|process| &process.figures.shape);
         let mut is_used = vec![false; samples.len()];
@@ -226,7 +229,7 @@ impl Row {
             measurement: name.to_owned(),
             operation: shape.map_or(String::new(), |shape| shape.operation(name).to_owned()),
             unit: if name == MEMORY { Quantity::Bytes } else { Quantity::Nanoseconds },
-            figure: Estimate::of(&values),
+            figure: figure.filter(is_known),
             range: end(0.1).zip(end(0.9)).map(|(low, high)| Interval { low, high }),
             processes: Arc::new(processes.collect()),
             percentiles: percentiles(name, used),
@@ -696,6 +699,31 @@ mod tests {
     fn the_parts_add_up_and_the_rest_is_unexplained() {
         let expected = MemoryItem::ALL.into_iter().zip([10, 20, 30, 40, 100, 1, 101]);
         assert_eq!(parts_of([sweep(2), sweep(0)]), expected.collect::<Vec<_>>());
+    }
+
+    /// In other words: the median over all processes, or unknown.
+    #[test]
+    fn memory_below_zero_counts_and_is_no_figure() {
+        let shrinking = |by: u64| {
+            let point = |tasks: u64| LedgerPoint {
+                unreclaimable_slab_bytes: Some(900_000 - by * tasks),
+                ..sweep(0)[tasks as usize / 100 - 1].clone()
+            };
+            [100, 200, 300].map(point).to_vec()
+        };
+        // 10 + 20 + 30 bytes of each task less these.
+        for (less, expected) in [([0, 10, 70, 50, 20], Some(40.0)), ([0, 10, 70, 80, 90], None)] {
+            let mut run = crate::fixtures::case("memory", [1.0; 5]);
+            for (invocation, by) in run.iter_mut().zip(less) {
+                invocation.record.as_mut().unwrap().ledger = Some(shrinking(by));
+            }
+            let mut inherited = Inherited::default();
+            inherited.add(run[0].record.as_ref().unwrap(), &Environment::default());
+            let samples: Vec<Sample> = run.iter().map(|one| Sample::new(one, None, 0)).collect();
+            let row = Row::of_case(&Row::default(), &inherited, &samples).remove(0);
+            let figure = row.figure.map(|figure| figure.value.round());
+            assert_eq!((figure, row.values().len()), (expected, 5), "{row:?}");
+        }
     }
 
     #[test]

@@ -128,7 +128,9 @@ pub fn not_compared(NotCompared { case, reason }: &NotCompared) -> String {
             let [one, other] = sides.each_ref().map(|[name, of]| format!("{name} of {of}"));
             format!("the baseline measures {one}, the candidate {other}")
         }
-        NotComparedFor::NotPositive => "a figure is not above 0".to_owned(),
+        NotComparedFor::NotPositive => {
+            "a figure, or the end of its interval, is not above 0".to_owned()
+        }
     };
     format!("{case}: {reason}")
 }
