@@ -91,7 +91,12 @@ fn one_thread_alone_does_not_switch() {
 fn both_sides_work_before_they_hand_over() {
     for more in ["--via=futex", "--kind=process", "--self"] {
         let flags = [more, "--placement=same-cpu"].to_vec().leak();
-        contract::flags::every_hop_has_its_work(&Program { flags, ..PROGRAM });
+        let program = Program { flags, ..PROGRAM };
+        contract::flags::every_hop_has_its_work(&program);
+        contract::flags::units_timed_between_laps_cost_no_hop(&Program {
+            flags: &flags[..1],
+            ..PROGRAM
+        });
     }
 }
 

@@ -84,6 +84,22 @@ pub fn every_hop_has_its_work(program: &Program) {
     assert!(hop_ns > 0.7 * work_ns, "a hop of {hop_ns} ns has {work_ns} ns of work");
 }
 
+/// With work, a unit of it is timed between two laps. No hop takes more CPU time for that. The least of several
+/// runs: any one of them may have been disturbed.
+pub fn units_timed_between_laps_cost_no_hop(program: &Program) {
+    let cpu_ns = |work: &str| {
+        let flags = ["--iters=1000", "--placement=same-cpu", work];
+        let runs = [(); 3].map(|()| {
+            let record = program.few_tasks(1).and(&flags).record();
+            let cpu = record.cpu.expect("CPU time is known");
+            cpu.user_ns_per_operation + cpu.system_ns_per_operation
+        });
+        runs.into_iter().fold(f64::MAX, f64::min)
+    };
+    let [without, with] = ["--work=0", "--work=1"].map(cpu_ns);
+    assert!(with < 1.5 * without, "{with} ns of CPU time with a unit of work, {without} without");
+}
+
 /// The driver has one too, but may have ended when the memory is read.
 pub fn every_task_has_a_working_set(program: &Program) {
     const WORKING_SET: u64 = 4 << 20;

@@ -50,6 +50,7 @@ macro_rules! keeps {
             flags::an_output_that_fails_is_a_failure_and_one_that_closes_is_not,
             flags::a_command_sees_the_tasks_alive,
             flags::every_hop_has_its_work,
+            flags::units_timed_between_laps_cost_no_hop,
             flags::every_task_has_a_working_set,
             limits::the_pids_limit_of_an_ancestor_group_refuses,
             limits::a_limit_that_cannot_be_seen_ends_the_tasks_created_until_then,

@@ -115,6 +115,15 @@ impl Counters {
         self.each(before, u64::saturating_sub)
     }
 
+    /// The counters without so much CPU time in user space. If the kernel's split between user space
+    /// and kernel, which is sampled, leaves less there, the rest is missing from the kernel's part.
+    pub(crate) fn without_user_ns(self, ns: u64) -> Self {
+        let of_user = ns.min(self.user_ns);
+        let user_ns = self.user_ns - of_user;
+        let system_ns = self.system_ns.saturating_sub(ns - of_user);
+        Self { user_ns, system_ns, ..self }
+    }
+
     fn each(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
         Self {
             user_ns: combine(self.user_ns, other.user_ns),
@@ -223,6 +232,16 @@ mod tests {
         fs::create_dir(root.join("task/9")).expect("a folder");
         assert_eq!(count(), None);
         fs::remove_dir_all(root).expect("it is removed");
+    }
+
+    #[test]
+    fn time_that_user_space_lacks_is_taken_from_the_kernels() {
+        let counters = Counters { user_ns: 10, system_ns: 5, voluntary: 1, involuntary: 2 };
+        let left = |ns| {
+            let left = counters.without_user_ns(ns);
+            (left.user_ns, left.system_ns, left.switches())
+        };
+        assert_eq!([left(7), left(12), left(99)], [(3, 5, 3), (0, 3, 3), (0, 0, 3)]);
     }
 
     #[test]

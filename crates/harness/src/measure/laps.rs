@@ -24,7 +24,7 @@ use crate::measure::samples::{Measured, Samples};
 use crate::measure::state::{MOST_PHASES, Marks, Shared};
 use crate::measure::trace::{Recorder, Tracer};
 use crate::measure::usage::Start;
-use crate::measure::work::Pieces;
+use crate::measure::work::PiecesBetweenLaps;
 use crate::record::Ending;
 use crate::tasks::station::{MOST_TRACED, TRACED, Token};
 
@@ -144,7 +144,7 @@ pub struct Laps<'a> {
     /// The mark of every token if there is a load at every hop.
     load_mark: u8,
     /// Units of work timed between the measured laps, if there is work.
-    units: Option<Pieces>,
+    units: Option<PiecesBetweenLaps>,
 }
 
 impl<'a> Laps<'a> {
@@ -179,7 +179,7 @@ impl<'a> Laps<'a> {
             progress: Progress::new(shared.shows_progress()),
             load_mark: shared.load_mark(),
             units: (purpose == LapPurpose::Principal && shared.work.is_some())
-                .then(Pieces::default),
+                .then(PiecesBetweenLaps::new),
         }
     }
 
@@ -315,7 +315,11 @@ impl<'a> Laps<'a> {
 
     fn end_usage(&mut self) {
         if let Some(usage) = self.usage.take() {
-            self.shared.findings().span = usage.end();
+            let mut span = usage.end();
+            if let (Some(span), Some(units)) = (&mut span, &self.units) {
+                span.used = span.used.without_user_ns(units.cpu_ns);
+            }
+            self.shared.findings().span = span;
         }
     }
 }
@@ -369,7 +373,7 @@ impl Drop for Laps<'_> {
         self.end_usage();
         let mut findings = self.shared.findings();
         if let (Some(units), Some(work)) = (&self.units, &mut findings.work) {
-            work.mean_ns_per_unit = units.mean_ns_per_unit();
+            work.mean_ns_per_unit = units.pieces.mean_ns_per_unit();
         }
         let samples = self.samples.drain(..).filter(|samples| samples.count() > 0);
         let stands_alone = self.purpose == LapPurpose::Cold && findings.ended_by.is_none();

@@ -107,6 +107,40 @@ impl Pieces {
     }
 }
 
+/// How many readings of a thread's CPU time show what one costs.
+const READINGS: usize = 100;
+
+/// Pieces between laps, and the CPU time that they took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PiecesBetweenLaps {
+    pub(crate) pieces: Pieces,
+    /// The CPU time of the pieces and of reading it, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// The CPU time of one reading.
+    reading_ns: u64,
+}
+
+impl PiecesBetweenLaps {
+    /// No pieces yet. It measures what it costs to read CPU time.
+    pub(crate) fn new() -> Self {
+        let reading = || {
+            let begun_ns = clock::cpu_time_of_this_thread();
+            clock::cpu_time_of_this_thread() - begun_ns
+        };
+        // Disturbances only make a reading slower.
+        let reading_ns = (0..READINGS).map(|_| reading()).min().unwrap_or(0);
+        Self { pieces: Pieces::default(), cpu_ns: 0, reading_ns }
+    }
+
+    /// Times one more piece.
+    pub(crate) fn time_one(&mut self) {
+        let begun_ns = clock::cpu_time_of_this_thread();
+        self.pieces.time_one();
+        // The first reading's beginning and the last one's end are one more reading.
+        self.cpu_ns += clock::cpu_time_of_this_thread() - begun_ns + self.reading_ns;
+    }
+}
+
 /// Nanoseconds that this many units take, including one read of the clock.
 fn timed(units: u64) -> u64 {
     let begun = clock::now();
