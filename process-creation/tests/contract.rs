@@ -53,6 +53,20 @@ fn every_mechanism_launches_and_joins() {
     }
 }
 
+/// Such a child runs its parent's handler of the same signal. Not every signal arrives while one lives.
+#[test]
+fn a_signal_to_children_that_share_memory_counts_once() {
+    for flags in [&["--via=vfork"], &["--via=clone-vm"]] {
+        if flags == &["--via=clone-vm"] && !can_share_memory() {
+            continue;
+        }
+        let program = Program { flags, ..PROGRAM };
+        for _ in 0..4 {
+            contract::ending::signals_keep_the_record_and_leave_no_process(&program);
+        }
+    }
+}
+
 #[test]
 fn the_parent_has_the_requested_memory() {
     if !can_share_memory() {

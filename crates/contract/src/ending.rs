@@ -38,13 +38,17 @@ fn check(record: &Record, complete: bool, ended_by: Ending) {
     assert_eq!(record.principal().expect("a measurement").count, record.iterations);
 }
 
-/// An interrupted program reports what it has measured. No process of its group survives it, even
-/// if it is killed.
+/// An interrupted program reports what it has measured. The signal reaches its children, too, as
+/// Ctrl-C in a terminal does. No process of its group survives it, even if it alone is killed.
 pub fn signals_keep_the_record_and_leave_no_process(program: &Program) {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
         let running = measuring(program);
         let group = Pid::from_raw(running.pid());
-        running.signal(signal);
+        if signal == Signal::SIGKILL {
+            running.signal(signal);
+        } else {
+            killpg(group, signal).expect("its group exists");
+        }
         let run = running.end();
         if signal != Signal::SIGKILL {
             assert_eq!((run.code, run.complaints()), (Some(130), vec![]), "{run:#?}");

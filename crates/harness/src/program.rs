@@ -7,19 +7,23 @@
 
 use std::cell::OnceCell;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args, Command};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::unistd::getpid;
 use signal_hook::consts::{SIGALRM, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::low_level;
@@ -196,27 +200,49 @@ const LONGEST_INTERRUPTED: u32 = 20;
 /// one on the size of files, writing fails.
 fn watch_signals() -> io::Result<SignalFlags> {
     let flags = SignalFlags::default();
-    // Until both its actions are registered, a first signal would be caught by one that ignores it.
+    // Until its action is registered, a first signal would be caught by a handler that ignores it.
     let until_caught = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     until_caught.thread_block()?;
     for flag in [&flags.interrupted, &flags.out_of_time] {
-        register(SIGXCPU, Arc::clone(flag))?;
+        let flag = Arc::clone(flag);
+        // SAFETY: a handler of signals may store an atomic value.
+        unsafe { on_signal(SIGXCPU, move || flag.store(true, SeqCst)) }?;
     }
     register(SIGXFSZ, Arc::default())?;
     let code = failure::INTERRUPTED.into();
     for signal in [SIGINT, SIGTERM] {
-        register_conditional_shutdown(signal, code, Arc::clone(&flags.interrupted))?;
-        register(signal, Arc::clone(&flags.interrupted))?;
-        let set_alarm = || {
+        let interrupted = Arc::clone(&flags.interrupted);
+        let interrupt = move || {
+            if interrupted.swap(true, SeqCst) {
+                low_level::exit(code);
+            }
             // SAFETY: it has no effect on memory.
             unsafe { libc::alarm(LONGEST_INTERRUPTED) };
         };
-        // SAFETY: a handler of signals may call alarm(2).
-        unsafe { low_level::register(signal, set_alarm) }?;
+        // SAFETY: a handler of signals may swap an atomic value, and call _exit(2) and alarm(2).
+        unsafe { on_signal(signal, interrupt) }?;
     }
+    // A child does not inherit the alarm.
     register_conditional_shutdown(SIGALRM, code, Arc::clone(&flags.interrupted))?;
     until_caught.thread_unblock()?;
     Ok(flags)
+}
+
+/// Registers what this process does when it receives a signal. Its children inherit the handler but
+/// do nothing: Ctrl-C reaches them, too, and one that shares this process's memory would set this
+/// process's flags, so that the same Ctrl-C would count twice.
+///
+/// # Safety
+/// `action` must be allowed in a handler of signals.
+unsafe fn on_signal(signal: c_int, action: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
+    let process = getpid();
+    let in_this_process = move || {
+        if getpid() == process {
+            action();
+        }
+    };
+    // SAFETY: a handler of signals may call getpid(2); the caller vouches for the action.
+    unsafe { low_level::register(signal, in_this_process) }.map(drop)
 }
 
 /// Lets children report their end, and blocks nothing, whatever was inherited.
