@@ -115,16 +115,27 @@ fn run(&Flags { via, exec, resident_mib }: &Flags, bench: &Bench) -> anyhow::Res
             anyhow::Ok(())
         });
         lap.split();
-        for (task, child) in launched.drain(..).enumerate() {
-            child.join(task)?;
-        }
-        // Only after joining the launched ones: they use the stacks.
-        short?;
+        let joined = join_all(launched.drain(..));
+        short.and(joined)?;
         lap.finish();
     }
     let observed = bench.observe();
     drop(std::hint::black_box(resident));
     observed
+}
+
+/// Waits for the end of tasks 0, 1, …: of all, even if one fails, since they use the launcher's
+/// stacks.
+///
+/// # Errors
+/// That of the first task that failed.
+fn join_all(tasks: impl Iterator<Item = Launched>) -> anyhow::Result<()> {
+    let mut joined = Ok(());
+    for (number, task) in tasks.enumerate() {
+        let outcome = task.join(number);
+        joined = joined.and(outcome);
+    }
+    joined
 }
 
 /// Launches tasks by one mechanism, and owns their stacks if they need any.
@@ -242,4 +253,21 @@ fn clone(stack: &mut [u128], sharing: c_int, exec: &bool) -> io::Result<Pid> {
 extern "C" fn child(exec: *mut c_void) -> c_int {
     // SAFETY: it points to a `bool` that outlives the child, and that nobody writes.
     end_child(unsafe { *exec.cast::<bool>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::wait::waitpid;
+
+    use super::*;
+
+    #[test]
+    fn the_tasks_after_a_failed_one_are_joined() {
+        let child = fork(false).expect("a child");
+        let unknown = Pid::from_raw(i32::MAX);
+        let tasks = [unknown, child, unknown].map(Launched::Process);
+        let error = join_all(tasks.into_iter()).expect_err("two are no children");
+        assert!(error.to_string().starts_with("task 0 "), "{error}");
+        assert_eq!(waitpid(child, None), Err(Errno::ECHILD));
+    }
 }
