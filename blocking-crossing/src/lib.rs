@@ -98,28 +98,30 @@ fn run(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
 async fn crossings(runtime: RuntimeKind, via: Via, work: Work, bench: Bench) -> anyhow::Result<()> {
     let callers = bench.tasks();
     let here = Arc::new(AtomicU64::new(0));
-    let (done, mut all_done) = mpsc::channel(callers);
     let mut starts = Vec::with_capacity(callers);
+    let mut ends = Vec::with_capacity(callers);
     let mut tasks = Vec::with_capacity(callers);
     for number in bench.tasks_to_create() {
         let (start, started) = mpsc::channel(1);
+        let (done, end) = mpsc::channel(1);
         let own = (via == Via::Channel).then(|| Own::start(number, work)).transpose()?;
         let crossing = Crossing { via, work, own };
-        let caller = call(crossing, started, done.clone(), Arc::clone(&here));
+        let caller = call(crossing, started, done, Arc::clone(&here));
         tasks.push(outcome(spawn(runtime, caller)));
         starts.push(start);
+        ends.push(end);
     }
-    drop(done);
 
-    let result = drive(&bench, &starts, &mut all_done, &here, via).await;
+    let result = drive(&bench, &starts, &mut ends, &here, via).await;
     end(&bench, result, starts, tasks).await
 }
 
-/// Lets all callers make their calls, lap after lap, and checks where these ran.
+/// Lets all callers make their calls, lap after lap, and checks where these ran. Each caller reports
+/// the end of its calls through a channel of `ends`, which closes if it fails.
 async fn drive(
     bench: &Bench,
     starts: &[mpsc::Sender<()>],
-    all_done: &mut mpsc::Receiver<()>,
+    ends: &mut [mpsc::Receiver<()>],
     here: &AtomicU64,
     via: Via,
 ) -> anyhow::Result<()> {
@@ -131,8 +133,8 @@ async fn drive(
         for start in starts {
             start.send(()).await.context("starting a caller")?;
         }
-        for _ in starts {
-            all_done.recv().await.context("waiting for the callers")?;
+        for end in &mut *ends {
+            end.recv().await.context("waiting for the callers")?;
         }
         lap.finish();
         let here = here.swap(0, Relaxed);

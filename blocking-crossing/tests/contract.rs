@@ -41,3 +41,20 @@ fn a_call_elsewhere_is_a_switch_and_an_inline_call_is_none() {
     let impossible = ["--via=block-in-place", "--runtime=tokio-current-thread"];
     PROGRAM.refuses(&impossible, &["--via", "--runtime"]);
 }
+
+/// A thread that cannot be created fails one of four callers; the second one finds a thread.
+#[test]
+fn a_caller_that_fails_ends_the_run() {
+    let traced = |inject: &str| {
+        let script = format!("exec strace -f -o /dev/null -e trace=clone3 {inject} \"$@\"");
+        let flags = ["--runtime=tokio-current-thread", "--tasks=4", "--max-time=0.1"];
+        PROGRAM.with(&flags).from_shell(&script).run()
+    };
+    let untouched = traced("");
+    if untouched.code != Some(0) {
+        return contract::skip("a caller that fails", &untouched.stderr);
+    }
+    let run = traced("-e inject=clone3:error=EAGAIN:when=1");
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(run.stderr.contains("blocking-crossing: task "), "{run:#?}");
+}
