@@ -72,7 +72,6 @@ enum Via {
 const SPEC: Spec = Spec {
     tasks: 1,
     iters: 1000,
-    spread: true,
     runtimes: RuntimeKind::OF_TOKIO,
     ..Spec::new(TaskKind::AsyncTask, Kind::TokioBlocking)
 };

@@ -10,7 +10,6 @@ const PROGRAM: Program = Program {
         operations: |callers| callers * 32,
         ..Measurement::per_task("iteration", "call")
     }],
-    spread: Some(&[]),
     ..Program::NEW
 };
 
