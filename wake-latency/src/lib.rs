@@ -119,7 +119,9 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
     let spec = SPEC.with_runtime(flags.runtime, launch)?;
     let threads = spec.threads + u64::from(others);
     let heap_bytes = Lateness::BYTES + calls::BYTES;
-    Ok(Spec { threads, processes: flags.hogs.into(), spread: true, heap_bytes, ..spec })
+    // With a waker, the tasks of a runtime on one thread communicate with another thread.
+    let spread = spec.spread || flags.source == Source::Waker;
+    Ok(Spec { threads, processes: flags.hogs.into(), spread, heap_bytes, ..spec })
 }
 
 /// Refuses flags that contradict one another.

@@ -64,6 +64,10 @@ pub fn by_waker(flags: &Flags, bench: &Bench) -> anyhow::Result<()> {
     let conductor = Conductor::new(flags, bench, bench.tasks());
     let calls = conductor.calls.clone();
     let wait = move |task| Arc::clone(&calls[task]);
+    if flags.runtime.runtime != RuntimeKind::Tokio {
+        // The runtime runs on this thread, and the waker has seat 0.
+        bench.placement().pin(1)?;
+    }
     match flags.runtime.runtime {
         RuntimeKind::AsyncExecutor => {
             let executor = LocalExecutor::new();

@@ -2,6 +2,7 @@
 
 use contract::invocation::at_once;
 use contract::{Measurement, Program};
+use harness::cpus::allowed;
 use harness::record::Record;
 
 /// One sample per wake-up.
@@ -45,7 +46,12 @@ fn no_wake_up_is_omitted() {
             assert_eq!(counted(&record), expected, "{way:?}");
             let kept = record.schedule.expect("it keeps one");
             assert_eq!(kept.called_late.is_some(), calls.is_some(), "{way:?}");
-            assert!(kept.missed <= 500 && kept.called_late.is_none_or(|late| late <= 500));
+            // A thread switches whenever it waits.
+            let waits = |skipped: u64| 500.0 - skipped as f64;
+            let all = waits(kept.missed) + kept.called_late.map_or(0.0, waits);
+            let claimed = (way[1] == "threads").then_some(all / 500.0);
+            let switches = record.switches.expect("the kernel counts switches");
+            assert_eq!(switches.expected_per_operation, claimed, "{way:?}: {kept:?}");
         }
         let greedy = ["--greedy=2", "--greedy-for=500", "--iters=200", "--rate=2000"];
         assert_eq!(PROGRAM.record(&[&way[..], &greedy].concat()).iterations, 200, "{way:?}");
@@ -63,6 +69,35 @@ fn a_rate_that_cannot_be_kept_shows_in_the_latency() {
     // 50 million threads a second would have to switch on one CPU.
     let [intended, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
     assert!(intended > called, "{intended} ns from the intended time, {called} ns from the call");
+}
+
+/// However short a sleep is, it takes longer than a microsecond, and the next time has passed.
+#[test]
+fn a_sleeper_on_a_timer_misses_times_that_come_too_fast() {
+    for runtime in ["threads", "tokio", "tokio-current-thread"] {
+        let flags = ["--source=timer", "--tasks=1", "--rate=1000000", "--iters=20000"];
+        let record = PROGRAM.with(&flags).and(&["--runtime", runtime]).record();
+        let missed = record.schedule.expect("it keeps one").missed;
+        assert!((1000..=20_000).contains(&missed), "{runtime}: {missed}");
+    }
+}
+
+/// The waker has one CPU, and a runtime on one thread another.
+#[test]
+fn a_runtime_on_one_thread_is_placed_apart_from_its_waker() {
+    if !contract::has_two_cpus() {
+        return contract::skip("a runtime apart from its waker", "there is one CPU");
+    }
+    let [first, second] = allowed().expect("the CPUs of this process")[..2] else { panic!("two") };
+    let cpus = format!("--cpus={first},{second}");
+    let reading = "--command=grep Cpus_allowed_list: /proc/{pid}/status";
+    for way in [WAYS[4], WAYS[6]] {
+        let flags = ["--placement=spread", &cpus, "--iters=20", "--quiet", reading];
+        let run = PROGRAM.with(&way).and(&flags).run().succeeded();
+        assert_eq!(run.stdout, format!("Cpus_allowed_list:\t{second}\n"), "{way:?}");
+    }
+    let alone = [&WAYS[5][..], &["--placement=spread"]].concat();
+    PROGRAM.refuses(&alone, &["--placement spread"]);
 }
 
 #[test]
