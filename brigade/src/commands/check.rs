@@ -121,9 +121,7 @@ fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
         return Err(format!("reports {operations} operations in a sample of {tasks} tasks"));
     }
     match &record.switches {
-        // Threads of a guest's runtime switch, too.
-        Some(switches) if is_guest && switches.expected_per_operation == Some(0.0) => Ok(()),
-        Some(switches) => verify_switches(case.placement, switches),
+        Some(switches) => verify_switches(case.placement, is_guest, switches),
         None => Ok(()),
     }
 }
@@ -132,18 +130,83 @@ fn verify(case: &Case, is_guest: bool, record: &Record) -> Result<(), String> {
 /// share of the claim, or of 1 if that is larger: a short run includes start and end.
 const SWITCHES_TOLERANCE: f64 = 0.1;
 
+/// How many switches per operation a guest that claims none may make: threads of its runtime switch,
+/// too, and a check is short. Tasks that switch make at least one.
+const OF_A_RUNTIME: f64 = 0.5;
+
+/// How often threads may block per claimed switch: a woken one may find a lock still held, or what it
+/// waits for not there yet, and wait again.
+const WAITS_PER_SWITCH: f64 = 2.0;
+
 /// Verifies the claim about switches if the kernel's counts can decide it: on one CPU every
-/// hand-over is a switch, so there must be at least as many as claimed; more may come from
-/// preemption, or from locks that a woken task still finds held. A claim of none can be checked
-/// everywhere.
-fn verify_switches(placement: Placement, switches: &Switches) -> Result<(), String> {
+/// hand-over is a switch, so there must be at least as many as claimed. Preemption adds any number of
+/// switches, so only those of threads that block are bounded from above. A claim of none can be
+/// checked everywhere.
+fn verify_switches(
+    placement: Placement,
+    is_guest: bool,
+    switches: &Switches,
+) -> Result<(), String> {
     let can_be = |claim: &f64| placement == Placement::SameCpu || *claim == 0.0;
     let Some(expected) = switches.expected_per_operation.filter(can_be) else { return Ok(()) };
     let blocked = switches.voluntary_per_operation;
     let all = blocked + switches.involuntary_per_operation;
     let tolerance = SWITCHES_TOLERANCE * expected.max(1.0);
-    if all < expected - tolerance || expected == 0.0 && blocked > tolerance {
+    if all < expected - tolerance {
         return Err(format!("the kernel counted {all:.3} switches per operation, not {expected}"));
     }
+    let most = if expected == 0.0 && is_guest {
+        OF_A_RUNTIME
+    } else {
+        WAITS_PER_SWITCH * expected + tolerance
+    };
+    if blocked > most {
+        return Err(format!(
+            "its threads blocked {blocked:.3} times per operation, not {expected}"
+        ));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Placement::{Free, SameCpu};
+
+    #[test]
+    fn a_claim_has_two_bounds_if_the_kernel_can_tell() {
+        for (placement, is_guest, voluntary, involuntary, expected, is_ok) in [
+            (SameCpu, false, 1.0, 0.0, 1.0, true),
+            // Preempted threads did not have to block.
+            (SameCpu, false, 0.5, 0.45, 1.0, true),
+            (SameCpu, false, 0.5, 0.35, 1.0, false),
+            (SameCpu, false, 1.0, 9.0, 1.0, true),
+            // A woken thread found a lock held.
+            (SameCpu, false, 1.9, 0.0, 1.0, true),
+            (SameCpu, false, 2.2, 0.0, 1.0, false),
+            (SameCpu, false, 1.0, 0.0, 0.001, false),
+            (Free, false, 0.1, 0.0, 1.0, true),
+            (Free, false, 0.0, 5.0, 0.0, true),
+            (Free, false, 0.2, 0.0, 0.0, false),
+            (Free, true, 0.4, 5.0, 0.0, true),
+            (Free, true, 0.6, 0.0, 0.0, false),
+            (SameCpu, true, 2.1, 1.1, 0.0, false),
+        ] {
+            let switches = Switches {
+                voluntary_per_operation: voluntary,
+                involuntary_per_operation: involuntary,
+                expected_per_operation: Some(expected),
+                cross_cpu_share: None,
+            };
+            let verified = verify_switches(placement, is_guest, &switches);
+            assert_eq!(verified.is_ok(), is_ok, "{placement:?} {switches:?}: {verified:?}");
+        }
+        let none = Switches {
+            voluntary_per_operation: 9.0,
+            involuntary_per_operation: 0.0,
+            expected_per_operation: None,
+            cross_cpu_share: None,
+        };
+        assert_eq!(verify_switches(SameCpu, true, &none), Ok(()));
+    }
 }

@@ -89,8 +89,9 @@ pub fn the_counts_agree_with_the_kernel(program: &Program) {
         let Some((found, claim)) = switches.expected_per_operation.zip(claim) else { return true };
         check_close("claim", found, claim);
         let counted = switches.voluntary_per_operation + switches.involuntary_per_operation;
-        // A wait that ends before it begins makes no switch, and setting up makes some.
-        counted >= claim * 0.8 && (claim > 0.0 || switches.voluntary_per_operation < 0.1)
+        // A wait that ends before it begins makes no switch, and setting up makes some. A woken
+        // thread may have to wait again, but not every time.
+        counted >= claim * 0.8 && switches.voluntary_per_operation < claim * 2.0 + 0.1
     };
     assert!((0..5).any(|_| measured()), "the kernel counts other switches than are claimed");
 }
