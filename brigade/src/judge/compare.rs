@@ -191,7 +191,8 @@ impl Side {
 pub struct MoreTime {
     /// How much longer it takes, in seconds.
     pub seconds: f64,
-    /// The smallest change that half of the undecided cases then show, as a share.
+    /// Half the width that the median interval then has, as a share: an interval excludes 1 in about
+    /// half of the comparisons with a true change of this size.
     pub share: f64,
 }
 

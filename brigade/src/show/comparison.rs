@@ -157,12 +157,12 @@ fn verdict(comparison: &Comparison) -> String {
     let margin = format!("{}{NO_BREAK_SPACE}%", brief(comparison.margin * 100.0));
     let confidence = percent(comparison.design.confidence());
     if slower > 0 {
-        format!("SLOWER: {slower} of {all}. {}", takes(with(Verdict::Slower)))
+        format!("SLOWER: {slower} of {all}. {}", takes(with(Verdict::Slower), comparison.margin))
     } else if !undecided.is_empty() {
         format!(
             "UNDECIDED: {} of {all}. {}; {}",
             undecided.len(),
-            intervals(&undecided),
+            intervals(&undecided, comparison.margin),
             what_would_decide(comparison)
         )
     } else if faster > 0 {
@@ -171,7 +171,10 @@ fn verdict(comparison: &Comparison) -> String {
         } else {
             String::new()
         };
-        format!("FASTER: {faster} of {all}. {}{others}", takes(with(Verdict::Faster)))
+        format!(
+            "FASTER: {faster} of {all}. {}{others}",
+            takes(with(Verdict::Faster), comparison.margin)
+        )
     } else {
         let cases = if all == 1 { "case" } else { "cases" };
         format!(
@@ -182,7 +185,7 @@ fn verdict(comparison: &Comparison) -> String {
 }
 
 /// How many times as long these cases take, the largest change first.
-fn takes<'a>(cases: impl Iterator<Item = &'a Compared>) -> String {
+fn takes<'a>(cases: impl Iterator<Item = &'a Compared>, margin: f64) -> String {
     let mut cases: Vec<&Compared> = cases.collect();
     let size = |case: &Compared| case.ratio.value.ln().abs();
     cases.sort_by(|one, other| size(other).total_cmp(&size(one)));
@@ -192,8 +195,9 @@ fn takes<'a>(cases: impl Iterator<Item = &'a Compared>) -> String {
             _ => "as long",
         };
         let label = &case.rows[0].label;
-        let times = hundredths(case.ratio.value);
-        format!("{label} takes {times} times {what} {}", ends(&case.ratio, hundredths))
+        let show = decimals(&case.ratio, margin);
+        let times = show(case.ratio.value);
+        format!("{label} takes {times} times {what} {}", ends(&case.ratio, show))
     });
     let more = match cases.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -203,13 +207,14 @@ fn takes<'a>(cases: impl Iterator<Item = &'a Compared>) -> String {
 }
 
 /// Cases with the intervals of their ratios, the widest first.
-fn intervals(cases: &[&Compared]) -> String {
+fn intervals(cases: &[&Compared], margin: f64) -> String {
     let width =
         |case: &Compared| case.ratio.interval.map_or(f64::INFINITY, |ends| ends.high / ends.low);
     let mut cases = cases.to_vec();
     cases.sort_by(|one, other| width(other).total_cmp(&width(one)));
     let shown = cases.iter().take(MOST_NAMED).map(|case| {
-        format!("{}{NO_BREAK_SPACE}{}", case.rows[0].label, ends(&case.ratio, hundredths))
+        let ends = ends(&case.ratio, decimals(&case.ratio, margin));
+        format!("{}{NO_BREAK_SPACE}{ends}", case.rows[0].label)
     });
     let more = match cases.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -225,7 +230,7 @@ fn what_would_decide(comparison: &Comparison) -> String {
             || "more rounds would decide.".to_owned(),
             |MoreTime { seconds, share }| {
                 let time = more_time(seconds);
-                format!("{time} would decide from {} on.", percent(share))
+                format!("{time} would decide about half of the changes of {}.", percent(share))
             },
         ),
         Design::TwoRuns if is_of_kernels(comparison) => {
@@ -383,6 +388,18 @@ fn table(comparison: &Comparison) -> Table {
         .table(cases)
 }
 
+/// An end of an interval this close to what decides is shown with three decimals.
+const CLOSE: f64 = 0.005;
+
+/// How a ratio and its ends are shown in the first line: with two decimals, unless these round away on
+/// which side of 1 or of the margin an end lies.
+fn decimals(ratio: &Estimate, margin: f64) -> fn(f64) -> String {
+    let limits = [1.0, 1.0 + margin, 1.0 / (1.0 + margin)];
+    let is_close = |end: f64| limits.iter().any(|limit| (end - limit).abs() <= CLOSE);
+    let are_close = ratio.interval.is_some_and(|ends| is_close(ends.low) || is_close(ends.high));
+    if are_close { thousandths } else { hundredths }
+}
+
 /// A ratio with two decimals near 1.
 fn hundredths(ratio: f64) -> String {
     if (0.0..9.995).contains(&ratio) { format!("{ratio:.2}") } else { three_digits(ratio) }
@@ -475,4 +492,30 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes.extend(all("inherited something else than the run, not used", changed));
     notes.extend(all("failed", Row::failures));
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::statistics::Interval;
+
+    /// Otherwise `[1.00, 1.07]` would be undecided, or a slowdown excluded by `[0.99, 1.03]`.
+    #[test]
+    fn the_first_line_shows_on_which_side_of_what_decides_an_end_lies() {
+        for (low, high, expected) in [
+            (0.94, 1.21, "[0.94, 1.21]"),
+            (1.001, 1.067, "[1.001, 1.067]"),
+            (0.989, 1.031, "[0.989, 1.031]"),
+            (0.9, 0.9712, "[0.900, 0.971]"),
+            (1.034, 1.08, "[1.034, 1.080]"),
+            (1.04, 1.08, "[1.04, 1.08]"),
+        ] {
+            let interval = Some(Interval { low, high });
+            let ratio = Estimate { value: f64::midpoint(low, high), interval, count: 9 };
+            let shown = ends(&ratio, decimals(&ratio, 0.03)).replace(NO_BREAK_SPACE, " ");
+            assert_eq!(shown, expected);
+        }
+        let none = Estimate { value: 1.0, interval: None, count: 4 };
+        assert_eq!(decimals(&none, 0.03)(none.value), "1.00");
+    }
 }

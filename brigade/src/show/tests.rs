@@ -353,8 +353,8 @@ fn two_runs_compared_as_markdown() {
 #[test]
 fn two_runs_of_builds_that_differ_too_little_or_without_earlier_ones() {
     assert_snapshot!(compared(&two_runs(1.03, 2, quiet(0.021))), @"
-    UNDECIDED: 2 of 2. threads [0.96, 1.06], tasks [0.94, 1.03]; compare the builds
-    side by side: brigade compare --bin OLD --bin NEW CASE…
+    UNDECIDED: 2 of 2. threads [0.96, 1.06], tasks [0.937, 1.027]; compare the
+    builds side by side: brigade compare --bin OLD --bin NEW CASE…
     These runs can show a change only from 4.7 % on, in half of the cases: 0 slower,
     0 faster, 0 same, 2 unresolved, 1 not compared.
 
@@ -400,8 +400,8 @@ fn one_build_under_two_kernels() {
     comparison.is_one_build = true;
     comparison.environment_differences = vec![differs("kernel.release", ["6.1.0", "6.12.1"])];
     assert_snapshot!(compared(&comparison), @"
-    UNDECIDED: 2 of 2. threads [0.96, 1.06], tasks [0.94, 1.03]; runs of more boots
-    would decide.
+    UNDECIDED: 2 of 2. threads [0.96, 1.06], tasks [0.937, 1.027]; runs of more
+    boots would decide.
     These runs differ in: kernel.release: 6.1.0 → 6.12.1.
     These runs can show a change only from 4.7 % on, in half of the cases: 0 slower,
     0 faster, 0 same, 2 unresolved, 1 not compared.
