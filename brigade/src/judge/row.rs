@@ -15,7 +15,7 @@ use super::environment::Inherited;
 use super::lost_time::{Account, Time};
 use super::sample::{Figures, Measured, Sample};
 use super::statistics::{
-    ByRound, DEVIATE, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted,
+    ByRound, DEPENDENT, Estimate, Interval, MIN_SAMPLE, median, quantile, sorted, student,
 };
 use crate::manifest::{Manifest, flags_of, program_of, without_flag};
 use crate::store::results::Outcome;
@@ -547,7 +547,7 @@ impl Parts {
 struct UserShare {
     share: f64,
     /// Its error: of a ratio of two sums, by how far each process is from it (Cochran, *Sampling
-    /// Techniques*, 6.4). Where all ticks fell on one side they show no error.
+    /// Techniques*, 6.4), widened as every interval is. Where all ticks fell on one side they show no error.
     error: Option<f64>,
 }
 
@@ -566,7 +566,8 @@ impl UserShare {
         let squares: f64 =
             times.iter().map(|(user_ns, all_ns)| (user_ns - share * all_ns).powi(2)).sum();
         let count = times.len() as f64;
-        let error = DEVIATE * (squares * count / (count - 1.0)).sqrt() / all_ns;
+        let variance = DEPENDENT * squares * count / (count - 1.0);
+        let error = student(times.len()) * variance.sqrt() / all_ns;
         let is_known = times.len() >= MIN_SAMPLE && share > 0.0 && share < 1.0;
         Self { share, error: is_known.then_some(error) }
     }
@@ -690,8 +691,9 @@ mod tests {
         // 12 ticks of 32; the median process has one of four.
         assert!((found.user_ns / (found.user_ns + found.kernel_ns) - 0.375).abs() < 1e-9);
         // Squares of distances from 1.5 ticks: 4.0.
-        let error = DEVIATE * (4.0_f64 * 8.0 / 7.0).sqrt() / 32.0 * 4.0;
-        assert!((found.division_error_ns.unwrap() - error).abs() < 1e-9, "{found:?}");
+        // Student's t with 7 degrees of freedom.
+        let error = 2.3646 * 3_f64.sqrt() * (4.0_f64 * 8.0 / 7.0).sqrt() / 32.0 * 4.0;
+        assert!((found.division_error_ns.unwrap() / error - 1.0).abs() < 1e-3, "{found:?}");
         assert_eq!(parts(4).division_error_ns, None);
     }
 

@@ -129,6 +129,22 @@ impl Estimate {
 /// A normal value lies within this many standard deviations with 95 %.
 pub const DEVIATE: f64 = 1.96;
 
+/// A mean of `count` normal values, two or more, lies within this many of its estimated standard errors
+/// with 95 %: the quantile 0.975 of Student's t with `count` − 1 degrees of freedom, by Abramowitz and
+/// Stegun, 26.7.5. From five values on its error is below 0.1 %.
+pub fn student(count: usize) -> f64 {
+    let x = 1.959_964_f64;
+    let powers = |factors: [f64; 5]| {
+        let odd = [1, 3, 5, 7, 9].map(|power| x.powi(power));
+        factors.iter().zip(odd).map(|(factor, power)| factor * power).sum::<f64>()
+    };
+    let per_freedom = 1.0 / (count as f64 - 1.0);
+    x + per_freedom * powers([1.0, 1.0, 0.0, 0.0, 0.0]) / 4.0
+        + per_freedom.powi(2) * powers([3.0, 16.0, 5.0, 0.0, 0.0]) / 96.0
+        + per_freedom.powi(3) * powers([-15.0, 17.0, 19.0, 3.0, 0.0]) / 384.0
+        + per_freedom.powi(4) * powers([-945.0, -1920.0, 1482.0, 776.0, 79.0]) / 92_160.0
+}
+
 /// One figure per round; rounds without a figure are absent.
 pub type ByRound = BTreeMap<u32, f64>;
 
@@ -326,6 +342,16 @@ mod tests {
             let found = Estimate::of_independent(confidence, values).unwrap().interval.unwrap();
             assert_close("low", found.low, low, 1e-9);
             assert_close("high", found.high, high, 1e-9);
+        }
+    }
+
+    // From SciPy: stats.t.ppf(0.975, n - 1).
+    #[test]
+    fn the_quantile_of_student_agrees_with_scipy() {
+        for (count, expected) in
+            [(5, 2.776_445), (6, 2.570_582), (8, 2.364_624), (12, 2.200_985), (1000, 1.962_341)]
+        {
+            assert_close("t", student(count), expected, 1e-3);
         }
     }
 
