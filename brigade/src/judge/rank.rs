@@ -25,7 +25,8 @@ pub struct Rank<'a> {
     pub cost: Option<CostKind>,
     /// The figure divided by the median of recorded machines.
     pub ratio: f64,
-    /// How many recorded machines have a clearly smaller figure.
+    /// How many recorded machines have a clearly smaller figure: the lower end of this one's interval is
+    /// beyond [`ALIKE`] times it.
     pub better: usize,
     /// How many recorded machines have one.
     pub known: usize,
@@ -69,10 +70,11 @@ fn rank<'a>(
     if machines.len() < FEWEST {
         return None;
     }
-    let figure = row.figure?.value;
+    let figure = row.figure?;
     let figures: Vec<f64> = machines.values().filter_map(|figures| median(figures)).collect();
-    let better = figures.iter().filter(|other| figure > ALIKE * **other).count();
-    let ratio = figure / median(&figures)?;
+    let low = figure.interval.map_or(figure.value, |ends| ends.low);
+    let better = figures.iter().filter(|other| low > ALIKE * **other).count();
+    let ratio = figure.value / median(&figures)?;
     Some(Rank { row, block, cost, ratio, better, known: machines.len() })
 }
 
@@ -93,7 +95,7 @@ fn known<'a>(manifest: &'a Manifest, recorded: &'a Machines) -> BTreeMap<&'a str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::statistics::Estimate;
+    use crate::judge::statistics::{Estimate, Interval};
     use crate::store::RECORDED;
 
     #[test]
@@ -108,6 +110,15 @@ mod tests {
             let row = Row { figure: Estimate::of(&[figure]), ..Row::default() };
             let found = rank("", None, &row, machines).unwrap();
             assert_eq!(found.is_slow(), is_slow, "{found:?}");
+        }
+        // Twice as slow as most, unless it is so uncertain that it may be as fast.
+        for (low, is_slow) in [(1.9, true), (0.5, false)] {
+            let interval = Some(Interval { low: low * usual, high: 4.0 * usual });
+            let figure = Estimate { value: 2.0 * usual, interval, count: 9 };
+            let row = Row { figure: Some(figure), ..Row::default() };
+            let found = rank("", None, &row, machines).unwrap();
+            assert_eq!(found.is_slow(), is_slow, "{found:?}");
+            assert_eq!(found.better == 0, !is_slow, "{found:?}");
         }
     }
 }

@@ -70,7 +70,9 @@ fn answer(Standing { report, ranks, slow }: &Standing) -> String {
     if slow.is_empty() {
         let figures =
             if all == 1 { "The one figure is" } else { &format!("All {all} figures are") };
-        return format!("USUAL: {figures} as good as on most of the {machines} recorded machines.");
+        return format!(
+            "USUAL: {figures} as good as on at least half of the {machines} recorded machines."
+        );
     }
     if 2 * slow_figures > all {
         return format!(
