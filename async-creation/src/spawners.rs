@@ -36,10 +36,16 @@ pub trait Spawner {
 pub struct OfTokio<const BYTES: usize>(pub RuntimeKind);
 
 /// A future that contains this many additional bytes, moved into it, until it ends.
-async fn holding<F: Future, const BYTES: usize>(held: [u8; BYTES], task: F) -> F::Output {
-    let output = task.await;
-    black_box(&held);
-    output
+#[expect(clippy::manual_async_fn, reason = "an async fn would contain its arguments twice")]
+fn holding<F: Future, const BYTES: usize>(
+    held: [u8; BYTES],
+    task: F,
+) -> impl Future<Output = F::Output> {
+    async move {
+        let output = task.await;
+        black_box(&held);
+        output
+    }
 }
 
 impl<const BYTES: usize> Spawner for OfTokio<BYTES> {
@@ -95,5 +101,17 @@ impl Spawner for Runtime {
 
     async fn join<T: Send + 'static>(number: usize, handle: CompioHandle<T>) -> anyhow::Result<T> {
         handle.await.map_err(|_| anyhow!("task {number} was cancelled"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holding;
+
+    #[test]
+    fn a_future_contains_its_additional_bytes_once() {
+        let empty = size_of_val(&holding([0; 0], async {}));
+        assert_eq!(size_of_val(&holding([0; 1024], async {})), empty + 1024);
+        assert_eq!(size_of_val(&holding([0; 16_384], async {})), empty + 16_384);
     }
 }
