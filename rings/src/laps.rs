@@ -1,17 +1,15 @@
 //! The laps of a round, of all rings at once, from one pool.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use harness::rounds::Round;
 use harness::samples::Samples;
 use harness::{Bench, Measured, clock};
 
-/// The laps of a round, and their measurements so far.
+/// The laps of a round, and their measurements so far. It exists before the first round, so that no
+/// round allocates memory.
 pub struct Pool {
-    round: Arc<Round>,
     rings: u64,
-    /// The measurement of one ring's lap.
-    of_ring: Measured,
     laps: Mutex<Drawn>,
 }
 
@@ -25,12 +23,17 @@ struct Drawn {
     of_rings: Samples,
 }
 
+/// The measurement of a ring's laps.
+fn of_ring(bench: &Bench, rings: usize) -> Measured {
+    let hops = (bench.tasks() / rings) as u64 + 1;
+    Measured { operations: hops, ..Measured::single("ring", "hop") }
+}
+
 impl Pool {
-    pub fn new(round: Arc<Round>, bench: &Bench, rings: usize) -> Self {
-        let hops = (bench.tasks() / rings) as u64 + 1;
+    pub fn new(bench: &Bench, rings: usize) -> Self {
+        let of_ring = of_ring(bench, rings);
         let rings = rings as u64;
-        let of_ring = Measured { operations: hops, ..Measured::single("ring", "hop") };
-        let of_all = Measured { operations: rings * hops, ..Measured::hops(0) };
+        let of_all = Measured { operations: rings * of_ring.operations, ..Measured::hops(0) };
         let laps = Drawn {
             started: 0,
             finished: 0,
@@ -38,22 +41,40 @@ impl Pool {
             iterations: Samples::new(of_all),
             of_rings: Samples::new(of_ring),
         };
-        Self { round, rings, of_ring, laps: Mutex::new(laps) }
+        Self { rings, laps: Mutex::new(laps) }
     }
 
-    pub fn laps(&self) -> RingLaps<'_> {
-        RingLaps { pool: self, begun_ns: None, samples: Samples::new(self.of_ring) }
+    /// The memory of one ring's measurements.
+    pub fn samples(bench: &Bench, rings: usize) -> Samples {
+        Samples::new(of_ring(bench, rings))
     }
 
-    /// Stores the measurements of the round, after it ended with this result.
-    pub fn finish(&self, result: anyhow::Result<()>) -> anyhow::Result<()> {
-        self.round.end();
-        let laps = self.drawn();
-        let mut samples = vec![laps.iterations.clone()];
-        if self.rings > 1 {
-            samples.push(laps.of_rings.clone());
+    /// The laps of one ring in this round, measured in `samples`.
+    pub fn laps<'a>(&'a self, round: &'a Round, samples: &'a mut Samples) -> RingLaps<'a> {
+        RingLaps { pool: self, round, begun_ns: None, samples }
+    }
+
+    /// Stores the measurements of the round, after it ended with this result, and clears them.
+    pub fn finish<'a>(
+        &self,
+        round: &Round,
+        result: anyhow::Result<()>,
+        samples: impl Iterator<Item = &'a mut Samples>,
+    ) -> anyhow::Result<()> {
+        round.end();
+        let mut laps = self.drawn();
+        for of_ring in samples {
+            laps.of_rings.merge(of_ring);
+            of_ring.clear();
         }
-        result.and(self.round.finish(samples, None))
+        let mut measured = vec![laps.iterations.clone()];
+        if self.rings > 1 {
+            measured.push(laps.of_rings.clone());
+        }
+        laps.iterations.clear();
+        laps.of_rings.clear();
+        (laps.started, laps.finished, laps.begun_ns) = (0, 0, None);
+        result.and(round.finish(measured, None))
     }
 
     /// The laps, even after a driver has panicked.
@@ -63,7 +84,7 @@ impl Pool {
 
     /// Records a finished lap, if any, and draws the next; returns whether there was one. A round
     /// ends with a whole iteration, unless it is interrupted or fails.
-    fn draw(&self, finished: bool) -> bool {
+    fn draw(&self, round: &Round, finished: bool) -> bool {
         let mut laps = self.drawn();
         let now_ns = clock::now();
         laps.begun_ns.get_or_insert(now_ns);
@@ -75,7 +96,7 @@ impl Pool {
             }
         }
         let is_whole = laps.started.is_multiple_of(self.rings);
-        if self.round.is_over() || is_whole && self.round.is_enough(laps.started / self.rings) {
+        if round.is_over() || is_whole && round.is_enough(laps.started / self.rings) {
             return false;
         }
         laps.started += 1;
@@ -86,9 +107,10 @@ impl Pool {
 /// The laps of one ring in a round, in order.
 pub struct RingLaps<'a> {
     pool: &'a Pool,
+    round: &'a Round,
     /// When the current lap began.
     begun_ns: Option<u64>,
-    samples: Samples,
+    samples: &'a mut Samples,
 }
 
 impl RingLaps<'_> {
@@ -100,7 +122,7 @@ impl RingLaps<'_> {
         if let Some(begun_ns) = begun_ns {
             self.samples.add(ended_ns.saturating_sub(begun_ns));
         }
-        if !self.pool.draw(begun_ns.is_some()) {
+        if !self.pool.draw(self.round, begun_ns.is_some()) {
             return false;
         }
         self.begun_ns = Some(clock::now());
@@ -112,9 +134,8 @@ impl Drop for RingLaps<'_> {
     /// An unfinished lap has failed, which ends the round for all.
     fn drop(&mut self) {
         if self.begun_ns.is_some() {
-            self.pool.round.fail();
+            self.round.fail();
         }
-        self.pool.drawn().of_rings.merge(&self.samples);
     }
 }
 
@@ -127,15 +148,17 @@ mod tests {
     #[test]
     fn an_unfinished_lap_ends_the_round_for_all() {
         let bench = Bench::standalone(6, u64::MAX, 0, None).expect("affinity");
-        let pool = Pool::new(bench.rounds(None).next().expect("a round"), &bench, 2);
+        let round = bench.rounds(None).next().expect("a round");
+        let pool = Pool::new(&bench, 2);
+        let [mut good, mut bad] = [(); 2].map(|()| Pool::samples(&bench, 2));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut laps = pool.laps();
+                let mut laps = pool.laps(&round, &mut good);
                 while laps.next() {}
             });
-            let mut failing = pool.laps();
+            let mut failing = pool.laps(&round, &mut bad);
             assert!((0..4).all(|_| failing.next()));
         });
-        assert!(pool.round.is_over());
+        assert!(round.is_over());
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use harness::async_tasks::end;
 use harness::hand_over::swapped;
+use harness::rounds::Round;
 use harness::runtime::{AsyncRuntime, outcome, spawn};
+use harness::samples::Samples;
 use harness::{Bench, Line, RuntimeFlags, RuntimeKind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender, pipe};
@@ -16,6 +18,9 @@ use crate::laps::Pool;
 
 /// The pipe that a ring's driver writes into, and the one that it reads from.
 type Ends = (Sender, Receiver);
+
+/// What a ring's driver needs.
+type Driver = (Ends, Samples);
 
 /// Sets up rings of tasks, and measures them.
 ///
@@ -27,7 +32,7 @@ pub fn measure(flags: RuntimeFlags, bench: &Bench, rings: usize) -> anyhow::Resu
 }
 
 async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Result<()> {
-    let mut ends = Vec::with_capacity(rings);
+    let mut drivers = Vec::with_capacity(rings);
     let mut tasks = Vec::with_capacity(bench.tasks());
     {
         let mut creation = bench.tasks_to_create();
@@ -37,38 +42,49 @@ async fn brigades(kind: RuntimeKind, bench: Bench, rings: usize) -> anyhow::Resu
             let ring = Line::create(of_ring, open, |_, upstream, downstream| {
                 Ok(outcome(spawn(kind, relay(upstream, downstream))))
             })?;
-            ends.push((ring.first, ring.last));
+            drivers.push(((ring.first, ring.last), Pool::samples(&bench, rings)));
             tasks.extend(ring.tasks);
         }
     }
+    let pool = Arc::new(Pool::new(&bench, rings));
     let mut result = Ok(());
     for round in bench.rounds(None) {
-        result = drive_all(kind, Pool::new(round, &bench, rings).into(), &mut ends).await;
+        result = drive_all(kind, &round, &pool, &mut drivers).await;
         if result.is_err() {
             break;
         }
     }
-    end(&bench, result, ends, tasks).await
+    end(&bench, result, drivers, tasks).await
 }
 
 /// Sends a token round each ring, all of them at once.
-async fn drive_all(kind: RuntimeKind, pool: Arc<Pool>, ends: &mut Vec<Ends>) -> anyhow::Result<()> {
-    let drive = |mut ends| {
-        let pool = Arc::clone(&pool);
-        spawn(kind, async move { (drive(&pool, &mut ends).await, ends) })
+async fn drive_all(
+    kind: RuntimeKind,
+    round: &Arc<Round>,
+    pool: &Arc<Pool>,
+    drivers: &mut Vec<Driver>,
+) -> anyhow::Result<()> {
+    let start = |mut driver| {
+        let round = Arc::clone(round);
+        let pool = Arc::clone(pool);
+        spawn(kind, async move { (drive(&round, &pool, &mut driver).await, driver) })
     };
-    let drivers: Vec<_> = ends.drain(..).map(drive).collect();
+    let running: Vec<_> = drivers.drain(..).map(start).collect();
     let mut result = Ok(());
-    for driver in drivers {
-        let (of_ring, of_ends) = driver.await.context("running a driver")?;
-        ends.push(of_ends);
+    for driver in running {
+        let (of_ring, driver) = driver.await.context("running a driver")?;
+        drivers.push(driver);
         result = result.and(of_ring);
     }
-    pool.finish(result)
+    pool.finish(round, result, drivers.iter_mut().map(|(_, samples)| samples))
 }
 
-async fn drive(pool: &Pool, (first, last): &mut Ends) -> anyhow::Result<()> {
-    let mut laps = pool.laps();
+async fn drive(
+    round: &Round,
+    pool: &Pool,
+    ((first, last), samples): &mut Driver,
+) -> anyhow::Result<()> {
+    let mut laps = pool.laps(round, samples);
     let mut token = [0];
     while laps.next() {
         first.write_all(&token).await.context("sending the token to task 0")?;
