@@ -19,6 +19,7 @@ mod threads;
 
 use harness::failure::UsageError;
 use harness::hand_over::{futex, pipe};
+use harness::histogram;
 use harness::limits::Kind;
 use harness::{Bench, Count, Launch, RuntimeFlags, RuntimeKind, Spec, TaskKind};
 
@@ -83,6 +84,7 @@ fn declare(flags: &Flags, launch: &Launch<'_>) -> anyhow::Result<Spec> {
         needs,
         threads: spec.threads + drivers,
         channels: u64::from(flags.rings) - 1,
+        heap_bytes: histogram::BYTES.div_ceil(launch.tasks.into()),
         ..spec
     })
 }

@@ -54,6 +54,18 @@ fn rings_need_as_much_as_all_of_them_together() {
     PROGRAM.refuses(&["--runtime=tokio", "--channel=futex"], &["--channel futex"]);
 }
 
+/// The measurements of 150 rings take 39 MiB.
+#[test]
+fn memory_for_the_measurements_of_each_ring_is_declared() {
+    let limit = 48 << 20;
+    let limited = |rings: &str| {
+        let flags = ["--runtime=tokio-current-thread", "--tasks=1", "--iters=2", "--rings", rings];
+        PROGRAM.with(&flags).limited(Resource::RLIMIT_AS, limit, limit)
+    };
+    limited("150").run().failed(3, &["150 tasks"]);
+    let _ = limited("10").run().succeeded();
+}
+
 #[test]
 fn rings_are_interrupted_like_a_single_one() {
     for runtime in ["threads", "tokio"] {
