@@ -5,10 +5,11 @@ use corosensei::{Coroutine, Yielder};
 use harness::limits::STACK_BYTES;
 use harness::{Bench, Measured, clock, failure};
 
-/// A coroutine that ends when it is resumed with `true`, and yields the time at which it began.
-type Task = Coroutine<bool, (), u64>;
+/// A coroutine that ends when it is resumed with `true`. It returns a `T`.
+type Task<T> = Coroutine<bool, (), T>;
 
-/// `create` maps the stacks; `join` resumes each to its end and unmaps its stack.
+/// `create` maps the stacks; `join` resumes each to its end and unmaps its stack. `start` creates,
+/// resumes and ends one coroutine after the other: no other exists meanwhile.
 ///
 /// # Errors
 /// If a limit refuses, or a stack cannot be allocated.
@@ -30,13 +31,13 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     for lap in bench.repeated_laps(Measured::single("start", "start")) {
         for task in 0..tasks {
             let called = clock::now();
-            let started = self::task(task)?.resume(true).as_return();
+            let started = self::task(task, clock::now)?.resume(true).as_return();
             lap.sample(started.expect("it ends").saturating_sub(called));
         }
         lap.finish();
     }
     for task in bench.tasks_to_create() {
-        let mut waiting = self::task(task)?;
+        let mut waiting = self::task(task, || ())?;
         waiting.resume(false);
         alive.push(waiting);
     }
@@ -45,11 +46,12 @@ pub fn measure(bench: &Bench) -> anyhow::Result<()> {
     observed
 }
 
-fn task(number: usize) -> anyhow::Result<Task> {
+/// The task with this number, whose first line is `first`.
+fn task<T: 'static>(number: usize, first: fn() -> T) -> anyhow::Result<Task<T>> {
     let stack = DefaultStack::new(STACK_BYTES as usize);
     let stack = stack.map_err(failure::to_create(format_args!("the stack of task {number}")))?;
-    Ok(Coroutine::with_stack(stack, |yielder: &Yielder<bool, ()>, mut ends| {
-        let started = clock::now();
+    Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<bool, ()>, mut ends| {
+        let started = first();
         while !ends {
             ends = yielder.suspend(());
         }
@@ -57,14 +59,14 @@ fn task(number: usize) -> anyhow::Result<Task> {
     }))
 }
 
-fn create(tasks: usize, alive: &mut Vec<Task>) -> anyhow::Result<()> {
+fn create(tasks: usize, alive: &mut Vec<Task<()>>) -> anyhow::Result<()> {
     for number in 0..tasks {
-        alive.push(task(number)?);
+        alive.push(task(number, || ())?);
     }
     Ok(())
 }
 
-fn join(alive: &mut Vec<Task>) {
+fn join(alive: &mut Vec<Task<()>>) {
     for mut task in alive.drain(..) {
         task.resume(true);
     }
