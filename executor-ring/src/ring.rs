@@ -130,6 +130,17 @@ pub struct Node {
     inbox: UnboundedReceiver<Message>,
     outbox: UnboundedSender<Message>,
     ledger: Arc<Ledger>,
+    /// Messages received, and those of them that went all the way round. They are added to the
+    /// ledger once, since all workers share its cache line.
+    hops: u64,
+    home: u64,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.ledger.counts.hops.fetch_add(self.hops, Relaxed);
+        self.ledger.counts.home.fetch_add(self.home, Relaxed);
+    }
 }
 
 impl Node {
@@ -143,14 +154,14 @@ impl Node {
 
     /// Receives a message, and returns it if it continues. After every node it is home if it came
     /// back to its origin.
-    fn receive(&self, mut message: Message) -> Option<Message> {
-        self.ledger.counts.hops.fetch_add(1, Relaxed);
+    fn receive(&mut self, mut message: Message) -> Option<Message> {
+        self.hops += 1;
         message.passed += 1;
         if message.passed < self.nodes {
             return Some(message);
         }
         if message.origin == self.number {
-            self.ledger.counts.home.fetch_add(1, Relaxed);
+            self.home += 1;
         }
         None
     }
@@ -180,7 +191,7 @@ fn nodes(count: usize) -> (Vec<Node>, Receiver<Counts>) {
     inboxes.rotate_right(1);
     let node = |(number, (inbox, outbox))| {
         let ledger = Arc::clone(&ledger);
-        Node { number, nodes: count as u64, inbox, outbox, ledger }
+        Node { number, nodes: count as u64, inbox, outbox, ledger, hops: 0, home: 0 }
     };
     let nodes = (0..).zip(inboxes.into_iter().zip(outboxes)).map(node).collect();
     (nodes, counts)
