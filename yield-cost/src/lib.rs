@@ -9,9 +9,12 @@
 //! same work.
 //!
 //! What is counted: an await that yields must poll its task once per cycle, one
-//! that does not, never; a coroutine must be resumed once per cycle; the kernel
-//! must switch threads once per cycle with `sched_yield`, and a thread that
-//! hands over the event must not take it again. Otherwise the run fails.
+//! that does not, never; a coroutine must be resumed once per cycle. With
+//! threads, nine of ten cycles must be another thread's than the one before,
+//! since a scheduler may let a thread continue. The kernel must count a switch
+//! for nine of ten cycles with `sched-yield`, and for half of them with
+//! `thread-event`, where a thread may be woken before it sleeps. Otherwise the
+//! run fails.
 //!
 //! Known biases: a task that yields finds no other in the queue, the best case
 //! for a runtime. Tasks that yield wake themselves, so that every runtime is
