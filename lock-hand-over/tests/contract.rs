@@ -74,10 +74,21 @@ fn every_lock_excludes_and_no_acquisition_is_omitted() {
             check_measurements(&WAITS, &record);
             let [due, called] = [0, 1].map(|number| record.measurements[number].mean_ns);
             assert!(due >= called, "{kind}, {runtime}: {due} from due, {called} from the call");
-            assert!(record.schedule.expect("it keeps one").missed <= 500);
             // A task of a runtime waits by yielding.
             assert_eq!(record.cpu.is_some(), runtime == "threads", "{kind}, {runtime}");
         }
+    }
+}
+
+/// An acquisition is due each microsecond, and the work inside takes longer. So a task is late for
+/// nearly all of its acquisitions, since it waits only before the first ones.
+#[test]
+fn a_rate_that_cannot_be_kept_is_missed() {
+    for runtime in RUNTIMES {
+        let flags = ["--tasks=3", "--iters=500", "--rate=1000000", "--inside=20000"];
+        let record = measured("std", runtime, &flags);
+        let missed = record.schedule.expect("it keeps one").missed;
+        assert!((400..=500).contains(&missed), "{runtime}: {missed}");
     }
 }
 
