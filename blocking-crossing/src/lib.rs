@@ -16,7 +16,11 @@
 //! one from each, which is included in the time of 32 calls. Tokio keeps the threads of
 //! `spawn_blocking` and wakes them through one condition variable, so with few callers it mostly
 //! wakes a sleeping thread, and its CPU. A worker left by `block_in_place` hands its queue to
-//! another thread; if that finds nothing to do, little is handed over.
+//! another thread; if that finds nothing to do, little is handed over. If none of the pool is idle
+//! yet, tokio creates that thread, up to its default of 512: even one caller has hundreds within a
+//! second, and a short run contains their creation. `max_blocking_threads` keeps its default, as in
+//! most programs: a lower limit would measure another pool than theirs, and delays other blocking
+//! calls. `--command 'grep Threads /proc/{pid}/status'` shows their number.
 
 use std::io::{self, ErrorKind};
 use std::panic::resume_unwind;
