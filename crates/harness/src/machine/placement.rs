@@ -22,8 +22,9 @@ pub enum Policy {
     Free,
     /// Every task on one CPU, the first of the list
     SameCpu,
-    /// Neighbours on different CPUs, of one kind without --cpus, so that every hop crosses; with
-    /// several workers, one worker per CPU
+    /// Neighbours on different CPUs, of one kind without --cpus, so that hops cross; the last hop of
+    /// a lap does not if the number of CPUs divides that of tasks. With several workers, one worker
+    /// per CPU
     Spread,
 }
 
@@ -95,7 +96,8 @@ impl Placement {
 
     /// Under `spread`, pins the calling thread to the CPU of `seat`; otherwise
     /// does nothing. Seats are numbered round the brigade: the driver has 0,
-    /// task i has i + 1, and neighbours get different CPUs.
+    /// task i has i + 1, and neighbours get different CPUs, except that the last
+    /// task shares the driver's if the number of CPUs divides that of tasks.
     ///
     /// # Errors
     /// The kernel's, if the CPU is no longer available.
