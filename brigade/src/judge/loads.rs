@@ -109,12 +109,31 @@ pub struct LoadAdvice {
     pub better_cpu_ns: Option<f64>,
     /// How many times as long the usual one takes under it.
     pub ratio: Option<Estimate>,
-    /// Whether the usual line is clearly cheaper than that one under another load.
+    /// Whether another is clearly cheaper than the better line under another load.
     pub depends: bool,
+    /// The choices that are clearly cheaper than the better line, the one by most under each load.
+    pub cheaper: Vec<Rival>,
+    /// The choices of which the run does not exclude that they are cheaper than the better line, or
+    /// without one than the usual line, the likeliest first.
+    pub open: Vec<Rival>,
     /// Whether it is known how fair the usual line is.
     pub is_fair: bool,
     /// Lines that look cheap under the last load, with which a task waits long for its turn.
     pub unfair: Vec<Unfair>,
+}
+
+/// Another choice under a load, compared with the line that is advised.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize, schemars::JsonSchema))]
+pub struct Rival {
+    /// The other choice.
+    pub label: String,
+    /// The load.
+    pub load: String,
+    /// How many times as long the advised line takes.
+    pub ratio: Estimate,
+    /// How many times the CPU time it takes, if that answers the question, too.
+    pub cpu_ratio: Option<Estimate>,
 }
 
 /// A line that is cheap on average, with which some tasks wait long.
@@ -258,13 +277,11 @@ impl<'a> MeasuredLine<'a> {
         if row.unit == Quantity::Nanoseconds { quotient(row, other) } else { None }
     }
 
-    /// Whether it takes clearly more CPU time than another line under any load.
-    fn takes_more_cpu(&self, other: &Self) -> bool {
-        let mut pairs = self.cpu.iter().zip(&other.cpu);
-        pairs.any(|(own, other)| {
-            let ratio = own.zip(*other).and_then(|(own, other)| quotient(own, other));
-            ratio.is_some_and(|ratio| is_clearly_more(&ratio))
-        })
+    /// How many times as much it takes as another line under a load, if it is a time.
+    fn compared(&self, other: &Self, load: usize) -> Option<Compared> {
+        let cpu = |line: &Self| line.cpu.get(load).copied().flatten();
+        let cpu = cpu(self).zip(cpu(other)).and_then(|(own, other)| quotient(own, other));
+        Some(Compared { time: self.time_over(other, load)?, cpu })
     }
 
     /// How many times as long a task waits for its turn as if all took turns; `None` if not measured.
@@ -370,6 +387,92 @@ pub fn is_clearly_more(ratio: &Estimate) -> bool {
     nearer_end(ratio) >= LEAST_ADVANTAGE
 }
 
+/// Whether one would choose this line rather than the other for this ratio of it to the other.
+fn is_clearly_less(ratio: &Estimate) -> bool {
+    ratio.interval.is_some_and(|ends| ends.high <= 1.0 / LEAST_ADVANTAGE)
+}
+
+/// Whether the other is cheaper by enough to matter. That it is cheaper at all must be clear.
+fn is_more(ratio: &Estimate) -> bool {
+    ratio.value >= LEAST_ADVANTAGE && nearer_end(ratio) > 1.0
+}
+
+/// Whether the run does not exclude that the other is cheaper by enough to matter.
+fn may_be_more(ratio: &Estimate) -> bool {
+    ratio.interval.is_none_or(|ends| ends.high >= LEAST_ADVANTAGE)
+}
+
+/// How many times as much one line takes as another under a load.
+struct Compared {
+    time: Estimate,
+    /// CPU time, if that answers the question, too.
+    cpu: Option<Estimate>,
+}
+
+impl Compared {
+    /// Whether one would choose the other line for its time: half the time for twice the CPU time is
+    /// no advice.
+    fn is_clearly_more(&self) -> bool {
+        is_clearly_more(&self.time) && !self.cpu.as_ref().is_some_and(is_clearly_less)
+    }
+
+    /// Whether the other line is less in time or CPU time, and not clearly more in the other of the two.
+    fn is_more(&self) -> bool {
+        self.any(is_more)
+    }
+
+    /// Whether the run does not exclude that.
+    fn may_be_more(&self) -> bool {
+        self.any(may_be_more)
+    }
+
+    fn any(&self, test: fn(&Estimate) -> bool) -> bool {
+        let ratios = || [Some(&self.time), self.cpu.as_ref()].into_iter().flatten();
+        ratios().any(test) && !ratios().any(is_clearly_less)
+    }
+
+    /// The larger of the two ratios.
+    fn most(&self) -> f64 {
+        self.cpu.map_or(0.0, |cpu| cpu.value).max(self.time.value)
+    }
+
+    fn rival(&self, line: &MeasuredLine, load: &str) -> Rival {
+        Rival {
+            label: line.spec.text.clone(),
+            load: load.to_owned(),
+            ratio: self.time,
+            cpu_ratio: self.cpu,
+        }
+    }
+}
+
+/// The choices that are clearly cheaper than a line, the one by most under each load.
+fn cheaper(loads: &[String], line: &MeasuredLine, others: &[&MeasuredLine]) -> Vec<Rival> {
+    let under_load = |(at, load): (usize, &String)| {
+        let compared = others.iter().filter_map(|other| Some((*other, line.compared(other, at)?)));
+        let (other, by) = compared
+            .filter(|(_, compared)| compared.is_more())
+            .max_by(|(_, one), (_, other)| one.most().total_cmp(&other.most()))?;
+        Some(by.rival(other, load))
+    };
+    loads.iter().enumerate().filter_map(under_load).collect()
+}
+
+/// The choices of which the run does not exclude that they are cheaper than a line, the likeliest
+/// first.
+fn open(loads: &[String], line: &MeasuredLine, others: &[&MeasuredLine]) -> Vec<Rival> {
+    let mut found = Vec::new();
+    for other in others {
+        for (at, load) in loads.iter().enumerate() {
+            if let Some(compared) = line.compared(other, at).filter(Compared::may_be_more) {
+                found.push((compared.most(), compared.rival(other, load)));
+            }
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.into_iter().map(|(_, rival)| rival).collect()
+}
+
 /// A line that is cheaper than the usual one under a load.
 struct Better<'a> {
     line: &'a MeasuredLine<'a>,
@@ -377,28 +480,47 @@ struct Better<'a> {
     at: usize,
     /// How many times as long the usual one takes.
     ratio: Estimate,
+    /// The choices that are clearly cheaper than it under some load.
+    cheaper: Vec<Rival>,
 }
 
-/// The line that is cheapest compared with the usual one under a load. One that is unfair, or takes
-/// clearly more CPU time, is not cheaper.
+impl Better<'_> {
+    /// A line that no other choice beats comes first, then the one with the larger nearer end.
+    fn rank(&self) -> (bool, f64) {
+        (self.cheaper.is_empty(), nearer_end(&self.ratio))
+    }
+}
+
+/// The line that is cheapest compared with the usual one under a load, preferably one that no other
+/// choice beats under any. Under a load where it takes clearly more CPU time, it is not cheaper.
 fn better<'a>(
     loads: &[String],
-    usual: &MeasuredLine,
-    others: &[&'a MeasuredLine<'a>],
+    usual: &'a MeasuredLine<'a>,
+    fair: &[&'a MeasuredLine<'a>],
 ) -> Option<Better<'a>> {
     let mut best: Option<Better> = None;
-    for &line in others {
-        if line.is_unfair() || line.takes_more_cpu(usual) {
-            continue;
-        }
+    for &line in fair {
+        let cheaper = cheaper(loads, line, &rivals(line, usual, fair));
         for at in 0..loads.len() {
-            let Some(ratio) = usual.time_over(line, at).filter(is_clearly_more) else { continue };
-            if best.as_ref().is_none_or(|best| nearer_end(&ratio) >= nearer_end(&best.ratio)) {
-                best = Some(Better { line, at, ratio });
+            let compared = usual.compared(line, at).filter(Compared::is_clearly_more);
+            let Some(Compared { time: ratio, .. }) = compared else { continue };
+            let found = Better { line, at, ratio, cheaper: cheaper.clone() };
+            if best.as_ref().is_none_or(|best| found.rank() >= best.rank()) {
+                best = Some(found);
             }
         }
     }
     best
+}
+
+/// What a line competes with: the usual one and the others that are fair.
+fn rivals<'a>(
+    line: &MeasuredLine,
+    usual: &'a MeasuredLine<'a>,
+    fair: &[&'a MeasuredLine<'a>],
+) -> Vec<&'a MeasuredLine<'a>> {
+    let all = std::iter::once(usual).chain(fair.iter().copied());
+    all.filter(|other| !std::ptr::eq(*other, line)).collect()
 }
 
 /// Compares the first choice with the others under each load.
@@ -414,11 +536,10 @@ fn advice(
     if compared?.is_empty() {
         return None;
     }
-    let best = better(loads, usual, others);
-    let depends = best.as_ref().is_some_and(|best| {
-        let mut back = (0..loads.len()).filter_map(|at| best.line.time_over(usual, at));
-        back.any(|ratio| is_clearly_more(&ratio))
-    });
+    let fair: Vec<&MeasuredLine> =
+        others.iter().copied().filter(|line| !line.is_unfair()).collect();
+    let best = better(loads, usual, &fair);
+    let advised = best.as_ref().map_or(*usual, |best| best.line);
     let cpu_ns = |best: &Better| Some((*best.line.cpu.get(best.at)?)?.figure?.value);
     Some(LoadAdvice {
         usual: usual.spec.text.clone(),
@@ -426,8 +547,10 @@ fn advice(
         load: best.as_ref().map_or(String::new(), |best| loads[best.at].clone()),
         better_ns: best.as_ref().and_then(|best| best.line.figure(best.at)),
         better_cpu_ns: best.as_ref().and_then(cpu_ns),
-        ratio: best.map(|best| best.ratio),
-        depends,
+        ratio: best.as_ref().map(|best| best.ratio),
+        depends: best.as_ref().is_some_and(|best| !best.cheaper.is_empty()),
+        open: open(loads, advised, &rivals(advised, usual, &fair)),
+        cheaper: best.map_or(Vec::new(), |best| best.cheaper),
         is_fair: usual.turns.iter().any(Option::is_some),
         unfair: unfair(loads, usual, lines),
     })
@@ -606,6 +729,63 @@ mod tests {
             let unfair: Vec<f64> = found.unfair.iter().map(|unfair| unfair.turn_ns).collect();
             assert_eq!(unfair, if turns > 8.0 { vec![40_000.0] } else { vec![] });
         }
+    }
+
+    /// The line with the best lower end is the answer only if no other choice beats it elsewhere.
+    #[test]
+    fn a_choice_that_another_beats_under_a_load_depends_on_the_load() {
+        let loads = ["1→1", "4→1"].map(str::to_owned);
+        let specs = ["usual", "first", "second"].map(spec);
+        for (times, cpu, better, cheaper) in [
+            // The first is better here, the second there.
+            ([[20.0, 90.0], [50.0, 50.0]], 100.0, "first", vec![("second", "4→1")]),
+            // The second is as good, and better elsewhere.
+            ([[20.0, 90.0], [21.0, 50.0]], 100.0, "second", vec![]),
+            ([[20.0, 50.0], [50.0, 50.0]], 100.0, "first", vec![]),
+            // It takes as long for less CPU time.
+            ([[20.0, 50.0], [50.0, 50.0]], 50.0, "first", vec![("second", "4→1")]),
+        ] {
+            let times = [[100.0, 100.0], times[0], times[1]].map(|times| times.map(row));
+            let cpu = [[100.0, 100.0], [100.0, 100.0], [100.0, cpu]].map(|cpu| cpu.map(row));
+            let lines = [0, 1, 2].map(|at| MeasuredLine {
+                cpu: cpu[at].iter().map(Some).collect(),
+                ..line(&specs[at], &times[at], 8.0)
+            });
+            let found = advice(&loads, &lines.iter().collect::<Vec<_>>(), &lines).unwrap();
+            let rivals: Vec<(&str, &str)> =
+                found.cheaper.iter().map(|rival| (&*rival.label, &*rival.load)).collect();
+            assert_eq!((found.better.as_deref(), rivals), (Some(better), cheaper), "{found:?}");
+            assert_eq!(found.depends, !found.cheaper.is_empty());
+        }
+    }
+
+    /// That nothing is clear does not show that nothing is cheaper.
+    #[test]
+    fn a_line_of_which_the_run_cannot_tell_is_open() {
+        let loads = ["1→1", "4→1"].map(str::to_owned);
+        let [usual, other] = ["usual", "other"].map(spec);
+        let own = [100.0, 100.0].map(row);
+        let noisy = |ns: f64| {
+            let figures = (1..=20).map(|round| ns * [0.5, 1.0, 2.0][round % 3]);
+            Row { figure: Estimate::of(&[ns; 20]), ..Row::of_figures(figures) }
+        };
+        let open_under = |rows: &[Row], own_cpu: &[Row], cpu: &[Row]| {
+            let lines = [
+                MeasuredLine { cpu: own_cpu.iter().map(Some).collect(), ..line(&usual, &own, 8.0) },
+                MeasuredLine { cpu: cpu.iter().map(Some).collect(), ..line(&other, rows, 8.0) },
+            ];
+            let found = advice(&loads, &lines.iter().collect::<Vec<_>>(), &lines).unwrap();
+            assert_eq!(found.better, None);
+            found.open.into_iter().map(|rival| rival.load).collect::<Vec<_>>()
+        };
+        let steady = || [95.0, 95.0].map(row);
+        assert_eq!(open_under(&steady(), &[], &[]), [""; 0]);
+        assert_eq!(open_under(&[row(95.0), noisy(70.0)], &[], &[]), ["4→1"]);
+        // Less CPU time, though more under another load.
+        let cpu = [200.0, 30.0].map(row);
+        assert_eq!(open_under(&steady(), &own, &cpu), ["4→1"]);
+        // What takes clearly more CPU time is not cheaper.
+        assert_eq!(open_under(&[row(95.0), noisy(70.0)], &own, &[200.0, 200.0].map(row)), [""; 0]);
     }
 
     #[test]

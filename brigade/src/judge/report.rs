@@ -25,7 +25,7 @@ use crate::store::RECORDED;
 use crate::store::results::Skipped;
 
 /// Version of [`Report`]'s schema, `major.minor`.
-pub const SCHEMA_VERSION: &str = "4.6";
+pub const SCHEMA_VERSION: &str = "5.0";
 
 /// The report of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,9 +2,9 @@
 
 use super::names::{Names, place_of};
 use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
-use super::quantity::{Unit, brief_ticks, duration, factor, shown, times};
+use super::quantity::{Unit, brief_ticks, duration, factor, shown, times, times_with_ends};
 use crate::judge::loads::{
-    Cliff, Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Unfair, Waking, Woken,
+    Cliff, Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Rival, Unfair, Waking, Woken,
 };
 use crate::judge::pinning::Pinning;
 use crate::judge::read_shares::WRITE_TURN;
@@ -30,26 +30,74 @@ pub fn answers(answer: &LoadAnswer) -> Vec<String> {
 /// Which line to choose.
 fn chosen(advice: &LoadAdvice) -> String {
     let LoadAdvice {
-        usual, better, load, better_ns, better_cpu_ns, ratio, depends, is_fair, ..
+        usual,
+        better,
+        load,
+        better_ns,
+        better_cpu_ns,
+        ratio,
+        cheaper,
+        open,
+        is_fair,
+        ..
     } = advice;
     let Some((better, ratio)) = better.as_ref().zip(ratio.as_ref()) else {
-        let others = if *is_fair { "none that is as fair" } else { "no other" };
-        return format!("Keep {usual}: {others} is clearly cheaper.");
+        let as_fair = if *is_fair { " that is as fair" } else { "" };
+        return match open.first() {
+            None if *is_fair => format!("Keep {usual}: none{as_fair} is clearly cheaper."),
+            None => format!("Keep {usual}: no other is clearly cheaper."),
+            Some(rival) => format!(
+                "This run cannot tell whether another{as_fair} is cheaper than {usual}: with {} {usual} \
+                 takes {}.",
+                rival.load,
+                as_much_as(rival)
+            ),
+        };
     };
     let by = times(ratio.value);
     let brief = |ns: f64| brief_ticks(ns, Quantity::Nanoseconds);
     let cpu = better_cpu_ns.map_or(String::new(), |ns| format!(" ({} of CPU time)", brief(ns)));
     let takes = better_ns.map_or(String::new(), brief) + &cpu;
-    if *depends {
-        format!(
-            "It depends on the load: with {load}, {better} takes {takes}, {usual} {by} as long; with \
-             another load {better} is slower."
-        )
-    } else {
-        format!(
-            "Use {better}: with {load} it takes {takes}, {usual} {by} as long. Under none of these loads is \
-             {usual} clearly faster."
-        )
+    if !cheaper.is_empty() {
+        let elsewhere: Vec<String> = cheaper
+            .iter()
+            .map(|rival| format!("with {} {better} takes {}", rival.load, as_much_as(rival)))
+            .collect();
+        return format!(
+            "It depends on the load: with {load}, {better} takes {takes}, {usual} {by} as long; but {}.",
+            elsewhere.join(", ")
+        );
+    }
+    let mut text = format!(
+        "Use {better}: with {load} it takes {takes}, {usual} {by} as long. Under none of these loads is \
+         another clearly cheaper"
+    );
+    let mut labels: Vec<&str> = Vec::new();
+    for rival in open {
+        if !labels.contains(&&*rival.label) {
+            labels.push(&rival.label);
+        }
+    }
+    if !labels.is_empty() {
+        text += &format!("; of {} this run does not exclude it", listed(&labels, "and"));
+    }
+    text + "."
+}
+
+/// How many times as much the advised line takes as another.
+fn as_much_as(Rival { label, ratio, cpu_ratio, .. }: &Rival) -> String {
+    let cpu = cpu_ratio
+        .as_ref()
+        .map_or(String::new(), |ratio| format!(" and {} its CPU time", times_with_ends(ratio)));
+    format!("{} as long as {label}{cpu}", times_with_ends(ratio))
+}
+
+/// A list such as `a, b or c`.
+fn listed(items: &[&str], word: &str) -> String {
+    match items {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
     }
 }
 
@@ -321,6 +369,12 @@ mod tests {
         text.replace(NO_BREAK_SPACE, " ")
     }
 
+    /// A figure with this distance to both ends.
+    fn within(value: f64, by: f64) -> Estimate {
+        let interval = Some(Interval { low: value - by, high: value + by });
+        Estimate { value, interval, count: 9 }
+    }
+
     fn pinning(times: [f64; 4], interrupt_ns: Option<f64>, low: f64) -> Pinning {
         let [one_cpu_ns, any_cpu_ns, waking_ns, rest_ns] = times;
         let value = any_cpu_ns - one_cpu_ns;
@@ -468,6 +522,8 @@ mod tests {
             better_cpu_ns: None,
             ratio: None,
             depends: false,
+            cheaper: Vec::new(),
+            open: Vec::new(),
             is_fair: true,
             unfair: vec![Unfair {
                 label: "async-lock".to_owned(),
@@ -483,12 +539,40 @@ mod tests {
             better_ns: Some(80.2),
             better_cpu_ns: Some(157.0),
             ratio: Some(Estimate { value: 2.4, interval: None, count: 9 }),
-            ..advice
+            ..advice.clone()
         };
         let by = "with 4→1 it takes 80 ns (157 ns of CPU time), std 2.4 times as long";
         assert_eq!(
             plain(&chosen(&better)),
-            format!("Use other: {by}. Under none of these loads is std clearly faster.")
+            format!("Use other: {by}. Under none of these loads is another clearly cheaper.")
+        );
+        let rival = |label: &str, load: &str| Rival {
+            label: label.to_owned(),
+            load: load.to_owned(),
+            ratio: within(1.8, 0.9),
+            cpu_ratio: Some(within(3.2, 1.5)),
+        };
+        let open = vec![rival("third", "1→1"), rival("fourth", "4→1"), rival("third", "4→1")];
+        let unclear = LoadAdvice { open: open.clone(), ..better.clone() };
+        let end = "clearly cheaper; of third and fourth this run does not exclude it.";
+        assert!(plain(&chosen(&unclear)).ends_with(end), "{}", chosen(&unclear));
+        let depends = LoadAdvice { cheaper: vec![rival("third", "1→1")], ..better };
+        let takes =
+            "takes 1.8 [0.90, 2.7] times as long as third and 3.2 [1.7, 4.7] times its CPU time";
+        assert_eq!(
+            plain(&chosen(&depends)),
+            "It depends on the load: with 4→1, other takes 80 ns (157 ns of CPU time), std 2.4 times as \
+             long; but with 1→1 other "
+                .to_owned()
+                + takes
+                + "."
+        );
+        let unclear = LoadAdvice { open, ..advice };
+        assert_eq!(
+            plain(&chosen(&unclear)),
+            format!(
+                "This run cannot tell whether another that is as fair is cheaper than std: with 1→1 std {takes}."
+            )
         );
         let expected =
             "async-lock is cheap on average, but with 8 tasks a task waits 60 ms for its turn.";

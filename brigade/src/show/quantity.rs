@@ -188,6 +188,11 @@ pub fn times(ratio: f64) -> String {
     }
 }
 
+/// A ratio with its interval, such as `1.8 [1.2, 2.3] times`.
+pub fn times_with_ends(ratio: &Estimate) -> String {
+    format!("{} times", with_ends(&factor(ratio.value), ratio, factor))
+}
+
 /// A range in one unit, such as `5.25–6.06 ns`, or in two if it spans several powers of ten, such as
 /// `5.3ns–1.2µs`.
 pub fn range(ends: Interval, quantity: Quantity) -> String {
