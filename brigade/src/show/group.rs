@@ -2,11 +2,11 @@
 
 use super::loads::{self, capital, pinned};
 use super::quantity::{
-    NO_BREAK_SPACE, Unit, brief_ticks, duration, ends, percent, small_share, three_digits, times,
-    with_ends,
+    NO_BREAK_SPACE, Unit, brief_ticks, duration, ends, factor, percent, small_share, three_digits,
+    times, times_with_ends, with_ends,
 };
 use crate::judge::prediction::{Difference, Prediction};
-use crate::judge::read_shares::{ReadShares, Wait};
+use crate::judge::read_shares::{ReadShare, ReadShares, Wait};
 use crate::judge::report::{Addition, Answer, Group};
 use crate::judge::row::Quantity;
 use crate::judge::savings::{Saving, SavingStep, Savings};
@@ -117,59 +117,39 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0}", (share * 100.0).round() + 0.0)
 }
 
-/// From which share of reads on the first read-write lock is worth it, with each work inside, and how
-/// long its writers wait; then the others in one sentence.
+/// How many times as long as the first read-write lock its mutex takes, and how long the lock's writers
+/// wait; then the others in one sentence.
 fn locks(all: &[ReadShares]) -> Vec<String> {
     let Some(first) = all.first() else { return Vec::new() };
     let (of_first, others): (Vec<_>, Vec<_>) =
         all.iter().partition(|shares| shares.lock == first.lock);
-    let mut sentences = vec![worth_it(&of_first)];
+    let mut sentences = vec![by_share(&of_first)];
     sentences.extend(of_first.iter().rev().find_map(|shares| writers(shares)));
     sentences.extend(other_locks(&others));
     sentences
 }
 
-/// From which share of reads on to use a lock, by the work inside.
-fn worth_it(all: &[&ReadShares]) -> String {
-    let ReadShares { lock, mutex, cheaper_from, .. } = all[0];
-    let is_same = all.iter().all(|shares| shares.cheaper_from == *cheaper_from);
-    if let Some(percent) = cheaper_from
-        && is_same
-    {
-        let by = all.iter().filter_map(|shares| {
-            let by = times(shares.first_cheaper()?.ratio.value);
-            Some((by, work_inside(shares)))
-        });
-        let mut text = format!("Use {lock} {}: there {mutex} takes ", from_share(*percent));
-        for (at, (by, work)) in by.enumerate() {
-            text += &match at {
-                0 => format!("{by} as long with {work} inside"),
-                _ => format!(", {by} with {work}"),
+/// How many times as long a mutex takes, by the work inside and the share of reads.
+fn by_share(all: &[&ReadShares]) -> String {
+    let mut parts = Vec::new();
+    for shares in all {
+        let work = work_inside(shares);
+        for (at, ReadShare { percent, ratio, .. }) in shares.shown().into_iter().enumerate() {
+            let with = match (parts.len(), at) {
+                (0, _) => format!("With {work} inside, {} takes ", shares.mutex),
+                (_, 0) => format!("; with {work} "),
+                _ => ", ".to_owned(),
             };
+            let ratio = if parts.is_empty() {
+                format!("{} as long as {}", times_with_ends(ratio), shares.lock)
+            } else {
+                with_ends(&factor(ratio.value), ratio, factor)
+            };
+            let reads = if parts.is_empty() { " reads" } else { "" };
+            parts.push(format!("{with}{ratio} at {percent}{NO_BREAK_SPACE}%{reads}"));
         }
-        return text + ".";
     }
-    let sentences = all.iter().map(|shares| with_this_work(shares));
-    sentences.collect::<Vec<_>>().join(" ")
-}
-
-/// Which of two locks to use with one amount of work inside.
-fn with_this_work(shares: &ReadShares) -> String {
-    let ReadShares { lock, mutex, steps, .. } = shares;
-    let Some(last) = steps.last() else { return String::new() };
-    let text = format!("With {} inside, ", work_inside(shares));
-    if let Some(step) = shares.first_cheaper() {
-        let (from, by) = (from_share(step.percent), times(step.ratio.value));
-        return format!("{text}use {lock} {from}: there {mutex} takes {by} as long.");
-    }
-    let is_slower = last.ratio.value < 1.0 && last.ratio.excludes(1.0);
-    let why = if is_slower {
-        format!("takes {} as long", times(1.0 / last.ratio.value))
-    } else {
-        "is not clearly cheaper".to_owned()
-    };
-    let percent = last.percent;
-    format!("{text}keep {mutex}: even with {percent}{NO_BREAK_SPACE}% reads {lock} {why}.")
+    parts.concat() + "."
 }
 
 /// The work inside with its unit, such as `130 ns of work`.
@@ -195,15 +175,6 @@ fn writers(shares: &ReadShares) -> Option<String> {
     ))
 }
 
-/// From which share of reads on a lock is worth it.
-fn from_share(percent: u64) -> String {
-    match percent {
-        0 => "with any share of reads".to_owned(),
-        100 => "only if all read".to_owned(),
-        _ => format!("from {percent}{NO_BREAK_SPACE}% reads on"),
-    }
-}
-
 /// How long writers wait on average, and the 99th percentile. If few wait far longer than the
 /// others, that is below the average.
 fn waits(Wait { mean_ns, p99_ns }: Wait) -> (String, String) {
@@ -216,30 +187,35 @@ fn waits(Wait { mean_ns, p99_ns }: Wait) -> (String, String) {
     (format!("{} on average", shown(mean_ns)), longest)
 }
 
-/// From which share on each other lock is cheaper than its mutex; `None` without others.
+/// How many times as long as each other lock its mutex takes with the largest share of reads that
+/// sentences are about, and with each work inside; `None` without others.
 fn other_locks(others: &[&ReadShares]) -> Option<String> {
-    let mut by_lock: Vec<Vec<&ReadShares>> = Vec::new();
+    let mut by_lock: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut last_percent = None;
     for shares in others {
-        match by_lock.iter_mut().find(|known| known[0].lock == shares.lock) {
-            Some(known) => known.push(shares),
-            None => by_lock.push(vec![shares]),
+        let Some(step) = shares.shown().pop() else { continue };
+        let long = if by_lock.is_empty() { " times as long" } else { "" };
+        let ratio = with_ends(&factor(step.ratio.value), &step.ratio, factor);
+        let reads = if last_percent == Some(step.percent) {
+            String::new()
+        } else {
+            format!(" at {}{NO_BREAK_SPACE}% reads", step.percent)
+        };
+        last_percent = Some(step.percent);
+        let text = format!("{ratio}{long}{reads} with {}", work_inside(shares));
+        match by_lock.iter_mut().find(|(lock, _)| *lock == shares.lock) {
+            Some((_, texts)) => texts.push(text),
+            None => by_lock.push((&shares.lock, vec![text])),
         }
     }
-    let of_lock = |all: &Vec<&ReadShares>| {
-        let from = |shares: &ReadShares| shares.cheaper_from.map_or("never".to_owned(), from_share);
-        let is_same = all.iter().all(|shares| shares.cheaper_from == all[0].cheaper_from);
-        let texts: Vec<String> = match &all[..] {
-            [first, ..] if is_same => vec![from(first)],
-            all => {
-                let text =
-                    |shares: &&ReadShares| format!("{} with {}", from(shares), work_inside(shares));
-                all.iter().map(text).collect()
-            }
-        };
-        format!("{} {}", all[0].lock, texts.join(", "))
-    };
-    let found: Vec<String> = by_lock.iter().map(of_lock).collect();
-    (!found.is_empty()).then(|| format!("Other locks beat their mutex: {}.", found.join("; ")))
+    let found: Vec<String> =
+        by_lock.iter().map(|(lock, texts)| format!("{lock} {}", texts.join(", "))).collect();
+    (!found.is_empty()).then(|| {
+        format!(
+            "Mutexes of other libraries take, compared with their read-write lock: {}.",
+            found.join("; ")
+        )
+    })
 }
 
 /// Which share of the part beyond a server without waits hops predict, by kind.
@@ -284,7 +260,6 @@ fn shares_by_name(shares: impl Iterator<Item = (String, Option<f64>)>) -> Option
 mod tests {
     use super::super::page::with_spaces;
     use super::*;
-    use crate::judge::read_shares::ReadShare;
     use crate::judge::savings::MoreSwitches;
     use crate::judge::statistics::Interval;
 
@@ -377,60 +352,48 @@ mod tests {
             percent,
             case: String::new(),
             over: String::new(),
-            ratio: Estimate { value: ratio, interval: None, count: 9 },
+            ratio: Estimate {
+                value: ratio,
+                interval: Some(Interval { low: ratio - 0.3, high: ratio + 0.3 }),
+                count: 9,
+            },
             wait: waits[0].map(|ns| wait(ns, 40.0)),
             mutex_wait: waits[1].map(|ns| wait(ns, 0.4)),
         }
     }
 
-    fn read_shares(lock: &str, work_ns: f64, cheaper_from: Option<u64>) -> ReadShares {
+    fn read_shares(lock: &str, work_ns: f64) -> ReadShares {
         let steps = vec![
             read_share(0, 0.5, [None, None]),
-            read_share(90, 1.4, [Some(2_500.0), Some(1_000.0)]),
+            read_share(90, 1.2, [Some(1_000.0), Some(1_000.0)]),
+            read_share(99, 1.4, [Some(2_500.0), Some(1_000.0)]),
             read_share(100, 2.2, [None, Some(1_000.0)]),
         ];
-        ReadShares {
-            lock: lock.to_owned(),
-            mutex: "Mutex".to_owned(),
-            work_ns,
-            steps,
-            cheaper_from,
-        }
+        ReadShares { lock: lock.to_owned(), mutex: "Mutex".to_owned(), work_ns, steps }
     }
 
     #[test]
-    fn locks_are_advised_by_work_and_share_of_reads() {
+    fn locks_are_compared_by_work_at_fixed_shares_of_reads() {
         let found = locks(&[
-            read_shares("RwLock", 130.0, None),
-            read_shares("RwLock", 13_000.0, Some(90)),
-            read_shares("RwLock", 130_000.0, Some(100)),
-            read_shares("other", 130.0, None),
-            read_shares("other", 13_000.0, Some(100)),
-            read_shares("third", 130.0, Some(0)),
+            read_shares("RwLock", 130.0),
+            read_shares("RwLock", 13_000.0),
+            read_shares("other's", 130.0),
+            read_shares("other's", 13_000.0),
+            read_shares("third's", 13_000.0),
         ]);
         let expected = [
-            "With 130 ns of work inside, keep Mutex: even with 100 % reads RwLock is not clearly \
-             cheaper. With 13 µs of work inside, use RwLock from 90 % reads on: there Mutex takes 1.4 \
-             times as long. With 130 µs of work inside, use RwLock only if all read: there Mutex takes \
-             2.2 times as long.",
-            "With 90 % reads and 130 µs of work inside, a writer waits 2.5 µs on average for RwLock (99th \
+            "With 130 ns of work inside, Mutex takes 1.2 [0.90, 1.5] times as long as RwLock at 90 % \
+             reads, 1.4 [1.1, 1.7] at 99 %; with 13 µs of work 1.2 [0.90, 1.5] at 90 %, 1.4 [1.1, 1.7] \
+             at 99 %.",
+            "With 99 % reads and 13 µs of work inside, a writer waits 2.5 µs on average for RwLock (99th \
              percentile 100 µs), and 1 µs on average for Mutex (99 of 100 less than 400 ns).",
-            "Other locks beat their mutex: other never with 130 ns of work, only if all read with 13 µs \
-             of work; third with any share of reads.",
+            "Mutexes of other libraries take, compared with their read-write lock: other's 1.4 [1.1, 1.7] \
+             times as long at 99 % reads with 130 ns of work, 1.4 [1.1, 1.7] with 13 µs of work; third's \
+             1.4 [1.1, 1.7] with 13 µs of work.",
         ];
         let found: Vec<String> = found.iter().map(|text| text.replace('\u{a0}', " ")).collect();
         assert_eq!(found, expected);
         assert_eq!(locks(&[]), [""; 0]);
-        let mut slower = read_shares("RwLock", 130.0, None);
-        let interval = Some(Interval { low: 0.45, high: 0.55 });
-        slower.steps[2].ratio = Estimate { value: 0.5, interval, count: 9 };
-        let said = worth_it(&[&slower]).replace('\u{a0}', " ");
-        assert!(said.contains("even with 100 % reads RwLock takes 2.0 times as long."), "{said}");
-        let same = [130.0, 13_000.0].map(|work_ns| read_shares("RwLock", work_ns, Some(90)));
-        let said = locks(&same)[0].replace('\u{a0}', " ");
-        let expected = "Use RwLock from 90 % reads on: there Mutex takes 1.4 times as long with 130 ns of \
-                        work inside, 1.4 times with 13 µs of work.";
-        assert_eq!(said, expected);
     }
 
     #[test]
