@@ -10,6 +10,7 @@ use crate::judge::pinning::Pinning;
 use crate::judge::read_shares::WRITE_TURN;
 use crate::judge::report::Group;
 use crate::judge::row::{Parts, Quantity, Row};
+use crate::judge::statistics::Estimate;
 
 /// The sentences that a table answers with.
 pub fn answers(answer: &LoadAnswer) -> Vec<String> {
@@ -107,33 +108,42 @@ fn unfair(Unfair { label, load, turn_ns }: &Unfair) -> String {
     format!("{label} is cheap on average, but with {load} a task waits {turn} for its turn.")
 }
 
-/// A line is called about as fast if it takes at most this many times as long.
-const ABOUT_AS_FAST: f64 = 1.5;
-
-/// The line with the lowest figure, those that are about as fast, and how much more others take. Lines
-/// that the run cannot place are left out.
+/// The line with the lowest figure, those that the run does not separate from it, and how much more
+/// others take.
 fn fastest(Fastest { text, label, figure, others }: &Fastest) -> String {
-    let slower = others.iter().filter(|(_, ratio)| ratio.excludes(1.0));
-    let alike = others.iter().filter(|(_, ratio)| {
-        !ratio.excludes(1.0) && ratio.interval.is_some_and(|ends| ends.high <= ABOUT_AS_FAST)
-    });
-    let text = text.replacen("{}", &with_article(label), 1);
-    let alike: String =
-        alike.map(|(label, _)| format!("; {} is about as fast", with_article(label))).collect();
-    let slower: Vec<String> = slower
-        .enumerate()
-        .map(|(at, (label, ratio))| {
-            let line = with_article(label);
-            let by = factor(ratio.value);
-            if at == 0 {
-                format!("{} takes {by} times as long", capital(&line))
-            } else {
-                format!("{line} {by}")
-            }
-        })
+    let is_slower = |ratio: &Estimate| ratio.value > 1.0 && ratio.excludes(1.0);
+    let (slower, alike): (Vec<_>, Vec<_>) = others.iter().partition(|(_, ratio)| is_slower(ratio));
+    let first = with_article(label);
+    let slower: Vec<(String, String)> = slower
+        .into_iter()
+        .map(|(label, ratio)| (with_article(label), factor(ratio.value)))
         .collect();
-    let slower = if slower.is_empty() { String::new() } else { format!(" {}.", slower.join(", ")) };
-    format!("{text}: {}{alike}.{slower}", duration(figure.value))
+    let takes = |at: usize, (line, by): &(String, String), verb: &str| {
+        let long = if at == 0 { " times as long" } else { "" };
+        format!("{line} {verb}{by}{long}")
+    };
+    if alike.is_empty() {
+        let slower: Vec<String> = slower
+            .iter()
+            .enumerate()
+            .map(|(at, line)| takes(at, line, if at == 0 { "takes " } else { "" }))
+            .collect();
+        let text = text.replacen("{}", &first, 1);
+        return format!("{text}: {}. {}.", duration(figure.value), capital(&slower.join(", ")));
+    }
+    let lines: Vec<String> = std::iter::once(first.clone())
+        .chain(alike.iter().map(|(label, _)| with_article(label)))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = text.replacen("{}", &listed(&lines, "or"), 1);
+    let slower: String =
+        slower.iter().enumerate().map(|(at, line)| format!(", {}", takes(at, line, ""))).collect();
+    let which = if lines.len() == 2 { "which of the two" } else { "which of them" };
+    format!(
+        "{text}: this run cannot tell {which}. {} takes {}{slower}.",
+        capital(&first),
+        duration(figure.value)
+    )
 }
 
 /// How late others are with each line, the first as the subject.
@@ -363,7 +373,7 @@ fn percentages<const COUNT: usize>(times: [f64; COUNT]) -> [u32; COUNT] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::statistics::{Estimate, Interval};
+    use crate::judge::statistics::Interval;
 
     fn plain(text: &str) -> String {
         text.replace(NO_BREAK_SPACE, " ")
@@ -433,9 +443,22 @@ mod tests {
                 ("virtual thread".to_owned(), ratio(4.2)),
             ],
         });
-        let expected = "Of these, an async task (tokio) hands over fastest: 171 ns; a coroutine is about \
-                        as fast. A goroutine takes 1.6 times as long, a virtual thread 4.2.";
+        let expected = "Of these, an async task (tokio), a coroutine or a thread hands over fastest: this \
+                        run cannot tell which of them. An async task (tokio) takes 171 ns, a goroutine 1.6 \
+                        times as long, a virtual thread 4.2.";
         assert_eq!(plain(&found), expected);
+        let alone = fastest(&Fastest {
+            text: "Of these, {} hands over fastest".to_owned(),
+            label: "async task (tokio)".to_owned(),
+            figure: ratio(171.0),
+            others: vec![
+                ("goroutine".to_owned(), ratio(1.6)),
+                ("virtual thread".to_owned(), ratio(4.2)),
+            ],
+        });
+        let expected = "Of these, an async task (tokio) hands over fastest: 171 ns. A goroutine takes 1.6 \
+                        times as long, a virtual thread 4.2.";
+        assert_eq!(plain(&alone), expected);
         let found = late(&Late {
             text: "{} that computes for {} delays others by {}".to_owned(),
             load: "50 ms".to_owned(),
