@@ -2,7 +2,9 @@
 
 use super::names::{Names, place_of};
 use super::page::{ABSENT, NO_BREAK_SPACE, Table, left, right};
-use super::quantity::{Unit, brief_ticks, duration, factor, shown, times, times_with_ends};
+use super::quantity::{
+    Unit, brief_ticks, duration, factor, shown, times, times_with_ends, with_ends,
+};
 use crate::judge::loads::{
     Cliff, Fastest, Late, LoadAdvice, LoadAnswer, LoadLine, Loads, Rival, Unfair, Waking, Woken,
 };
@@ -194,40 +196,68 @@ pub fn capital(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Why threads are faster on one CPU: what they take longer elsewhere, in parts that add up as they
-/// are printed.
+/// A part of what a hop takes longer off one CPU.
+struct PinningPart<'a> {
+    ns: &'a Estimate,
+    /// What it is for, after a figure.
+    purpose: &'static str,
+    /// The same without a figure.
+    name: &'static str,
+}
+
+/// Why threads are faster on one CPU: what they take longer elsewhere. A part whose interval includes 0
+/// has no figure.
 pub fn pinned(pinning: &Pinning) -> String {
-    let Pinning { one_cpu_ns, any_cpu_ns, difference, waking_ns, interrupt_ns, .. } = pinning;
+    let Pinning { one_cpu_ns, any_cpu_ns, difference, waking, interrupt, rest } = pinning;
     let unit = Unit::fitting(*any_cpu_ns, Quantity::Nanoseconds);
-    // In whole steps of the last decimal.
     let decimals: usize = match unit.amount(*any_cpu_ns) {
         99.5.. => 0,
         9.95.. => 1,
         _ => 2,
     };
-    let step = 10_f64.powi(decimals as i32);
-    let steps = |ns: f64| (unit.amount(ns) * step).round();
-    let written = |steps: f64| format!("{:.decimals$}", steps / step);
-    let [one, any] = [*one_cpu_ns, *any_cpu_ns].map(steps);
+    let written = |ns: f64| {
+        // Adding 0 turns a rounded -0 into 0.
+        let step = 10_f64.powi(decimals as i32);
+        let rounded = (unit.amount(ns) * step).round() / step + 0.0;
+        format!("{rounded:.decimals$}").replace('-', "−")
+    };
+    let with_ends = |ns: &Estimate| with_ends(&written(ns.value), ns, written);
     let hop = format!(
         "On one CPU a hop takes {}{NO_BREAK_SPACE}{}, on any CPU {}",
-        written(one),
+        written(*one_cpu_ns),
         unit.symbol,
-        written(any)
+        written(*any_cpu_ns)
     );
-    if difference.interval.is_none_or(|ends| ends.low <= 0.0) || any <= one {
+    if difference.interval.is_none_or(|ends| ends.low <= 0.0) {
         let is_slower = difference.interval.is_some_and(|ends| ends.high < 0.0);
         let text = if is_slower { "pinning makes it slower" } else { "no clear difference" };
         return format!("{hop}: {text}.");
     }
-    let waking = steps(*waking_ns).min(any - one);
-    let interrupt = interrupt_ns.map(|ns| steps(ns).min(any - one - waking));
-    let rest = any - one - waking - interrupt.unwrap_or(0.0);
-    let mut parts = vec![format!("{} to wake a sleeping CPU", written(waking))];
-    parts.extend(interrupt.map(|steps| format!("{} to interrupt an awake one", written(steps))));
-    let rest_is = if interrupt.is_some() { "other" } else { "to reach another CPU, and other" };
-    parts.push(format!("{} {rest_is}", written(rest)));
-    format!("{hop}. The difference of {}: {}.", written(any - one), parts.join(", "))
+    let part = |ns, purpose, name| PinningPart { ns, purpose, name };
+    let mut parts = vec![part(waking, "to wake a sleeping CPU", "waking a sleeping CPU")];
+    if let Some(interrupt) = interrupt {
+        parts.push(part(interrupt, "to interrupt an awake one", "interrupting an awake one"));
+        parts.push(part(rest, "other", "the rest"));
+    } else {
+        parts.push(part(
+            rest,
+            "to reach another CPU, and other",
+            "reaching another CPU, and the rest,",
+        ));
+    }
+    let (clear, unclear): (Vec<_>, Vec<_>) =
+        parts.into_iter().partition(|part| part.ns.excludes(0.0));
+    let clear: Vec<String> =
+        clear.iter().map(|part| format!("{} {}", with_ends(part.ns), part.purpose)).collect();
+    let clear = if clear.is_empty() { String::new() } else { format!(": {}", clear.join(", ")) };
+    let unclear: Vec<&str> = unclear.iter().map(|part| part.name).collect();
+    let unclear = if unclear.is_empty() {
+        String::new()
+    } else {
+        let verb = if unclear.len() == 1 { "takes" } else { "take" };
+        format!(" What {} {verb} of it is not resolved.", listed(&unclear, "and"))
+    };
+    format!("{hop}. Round by round, the difference is {}{clear}.{unclear}", with_ends(difference))
 }
 
 /// Figures by load, with factors to the cheapest, or with CPU time; or 99th percentiles.
@@ -385,32 +415,53 @@ mod tests {
         Estimate { value, interval, count: 9 }
     }
 
-    fn pinning(times: [f64; 4], interrupt_ns: Option<f64>, low: f64) -> Pinning {
-        let [one_cpu_ns, any_cpu_ns, waking_ns, rest_ns] = times;
-        let value = any_cpu_ns - one_cpu_ns;
-        let interval = Some(Interval { low, high: value + 1.0 });
-        let difference = Estimate { value, interval, count: 9 };
-        Pinning { one_cpu_ns, any_cpu_ns, difference, waking_ns, interrupt_ns, rest_ns }
+    /// A hop on one CPU and on any, and the parts of the difference.
+    fn pinning(times: [f64; 2], parts: [f64; 3], by: f64) -> Pinning {
+        let [waking, interrupt, rest] = parts.map(|ns| within(ns, by));
+        Pinning {
+            one_cpu_ns: times[0],
+            any_cpu_ns: times[1],
+            difference: within(parts.iter().sum(), by),
+            waking,
+            interrupt: Some(interrupt),
+            rest,
+        }
     }
 
     #[test]
-    fn the_printed_parts_add_up_to_the_printed_difference() {
-        let found = pinned(&pinning([3_960.0, 12_740.0, 5_940.0, 1_190.0], Some(1_650.0), 1.0));
-        let expected = "On one CPU a hop takes 4.0 µs, on any CPU 12.7. The difference of 8.7: 5.9 to \
-                        wake a sleeping CPU, 1.7 to interrupt an awake one, 1.1 other.";
-        // 3.96 and 12.74 in tenths are 4.0 and 12.7.
-        assert_eq!(plain(&found), expected);
-        let found = pinned(&pinning([3_960.0, 12_740.0, 5_940.0, 2_840.0], None, 1.0));
-        assert!(
-            plain(&found)
-                .ends_with("5.9 to wake a sleeping CPU, 2.8 to reach another CPU, and other.")
+    fn a_part_of_the_difference_has_a_figure_only_if_it_is_not_zero() {
+        let all = pinning([3_960.0, 12_740.0], [5_940.0, 1_650.0, 1_210.0], 1_000.0);
+        let hop = "On one CPU a hop takes 4.0 µs, on any CPU 12.7";
+        let difference = "Round by round, the difference is 8.8 [7.8, 9.8]";
+        assert_eq!(
+            plain(&pinned(&all)),
+            format!(
+                "{hop}. {difference}: 5.9 [4.9, 6.9] to wake a sleeping CPU, 1.7 [0.7, 2.7] to interrupt \
+                 an awake one, 1.2 [0.2, 2.2] other."
+            )
         );
-        let found = pinned(&pinning([12_800.0, 13_600.0, 500.0, 300.0], None, -1.0));
+        let two = Pinning { interrupt: None, rest: within(2_840.0, 1_000.0), ..all };
+        assert_eq!(
+            plain(&pinned(&two)),
+            format!(
+                "{hop}. {difference}: 5.9 [4.9, 6.9] to wake a sleeping CPU, 2.8 [1.8, 3.8] to reach \
+                 another CPU, and other."
+            )
+        );
+        let unclear = Pinning { waking: within(200.0, 300.0), rest: within(900.0, 950.0), ..all };
+        assert_eq!(
+            plain(&pinned(&unclear)),
+            format!(
+                "{hop}. {difference}: 1.7 [0.7, 2.7] to interrupt an awake one. What waking a sleeping CPU \
+                 and the rest take of it is not resolved."
+            )
+        );
+        let found = pinned(&pinning([12_800.0, 13_600.0], [500.0, 200.0, 100.0], 900.0));
         assert_eq!(
             plain(&found),
             "On one CPU a hop takes 12.8 µs, on any CPU 13.6: no clear difference."
         );
-        let found = pinned(&pinning([13_600.0, 12_800.0, 0.0, 0.0], None, -2000.0));
+        let found = pinned(&pinning([13_600.0, 12_800.0], [-800.0, 0.0, 0.0], 100.0));
         assert_eq!(
             plain(&found),
             "On one CPU a hop takes 13.6 µs, on any CPU 12.8: pinning makes it slower."
