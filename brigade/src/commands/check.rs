@@ -162,7 +162,7 @@ fn verify_switches(
     };
     if blocked > most {
         return Err(format!(
-            "its threads blocked {blocked:.3} times per operation, not {expected}"
+            "the kernel counted {blocked:.3} voluntary switches per operation, not {expected}"
         ));
     }
     Ok(())
