@@ -616,6 +616,30 @@ mod tests {
         }
     }
 
+    /// Where CPU time cannot be read, the figure of a server is the time of a request.
+    #[test]
+    fn the_first_screen_has_no_time_of_a_request_as_its_cpu_time() {
+        let manifest = Manifest::parse(include_str!("../../../suite.toml")).expect("a manifest");
+        let server = "echo-server --placement same-cpu";
+        for (name, is_known) in [("cpu", true), ("request", false)] {
+            let mut saved = fixtures::run();
+            saved.description.cases = vec![server.to_owned()];
+            saved.invocations = fixtures::case(server, [1.0; 5]);
+            for one in &mut saved.invocations {
+                let measured = &mut one.record.as_mut().unwrap().measurements[0];
+                measured.name = name.to_owned();
+                measured.operation = "request".to_owned();
+            }
+            let mut run = saved.judged();
+            run.refresh(&manifest);
+            let screen = screen(&manifest, &Cases::new(&manifest, &run, State::default()));
+            let rows = screen.iter().flat_map(|part| &part.blocks).flat_map(|block| &block.rows);
+            let of_server: Vec<&Row> = rows.filter(|row| row.case == server).collect();
+            assert_eq!(of_server.len(), 1, "{screen:?}");
+            assert_eq!(of_server[0].figure.is_some(), is_known, "{of_server:?}");
+        }
+    }
+
     /// One of a case's two phases is divided by the same of another case, and by its own other phase.
     #[test]
     fn a_phase_is_divided_by_that_phase_and_named() {
