@@ -521,7 +521,7 @@ mod tests {
 
     /// The limit that docs/STATISTICS.md states: √3 is too little for rounds that are shorter.
     #[test]
-    fn widened_intervals_of_rounds_of_a_second_or_less_do_not_cover_the_median() {
+    fn widened_intervals_of_short_rounds_do_not_cover_the_median() {
         let shares = [(30, 2.0), (60, 1.1), (200, 0.3), (600, 0.1)]
             .map(|(size, apart_s)| coverage_of_dependent(size, apart_s)[1]);
         assert!(shares.is_sorted_by(|one, next| one > next), "{shares:?}");

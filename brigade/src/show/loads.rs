@@ -82,7 +82,7 @@ fn chosen(advice: &LoadAdvice) -> String {
         }
     }
     if !labels.is_empty() {
-        text += &format!("; of {} this run does not exclude it", listed(&labels, "and"));
+        text += &format!(", but this run does not rule out {}", listed(&labels, "and"));
     }
     text + "."
 }
@@ -628,7 +628,7 @@ mod tests {
         };
         let open = vec![rival("third", "1→1"), rival("fourth", "4→1"), rival("third", "4→1")];
         let unclear = LoadAdvice { open: open.clone(), ..better.clone() };
-        let end = "clearly cheaper; of third and fourth this run does not exclude it.";
+        let end = "clearly cheaper, but this run does not rule out third and fourth.";
         assert!(plain(&chosen(&unclear)).ends_with(end), "{}", chosen(&unclear));
         let depends = LoadAdvice { cheaper: vec![rival("third", "1→1")], ..better };
         let takes =
