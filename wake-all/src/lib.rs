@@ -39,6 +39,7 @@ use harness::counters::counts_switches;
 use harness::failure::UsageError;
 use harness::flags::name;
 use harness::limits;
+use harness::rounds::Purpose;
 use harness::runtime::AsyncRuntime;
 use harness::samples::Samples;
 use harness::watch::watched;
@@ -220,8 +221,8 @@ impl Waker {
                 self.wake(&mut times).await?;
             }
             round.end();
-            if flags.claims_a_switch() && counts_switches() {
-                // The measured round's replaces the warm-up's.
+            let is_measured = round.purpose == Purpose::Measured;
+            if is_measured && flags.claims_a_switch() && counts_switches() {
                 bench.report(Fact::Awake(awake));
             }
             round.finish(times.to_vec(), None)?;
